@@ -110,6 +110,26 @@ bool cx_run_lock_renewer_ok(cx_run_lock_renewer *keeper);
 /* Ends the thread; a keeper that was zeroed and never started is fine. */
 void cx_run_lock_renewer_stop(cx_run_lock_renewer *keeper);
 
+/* --- locks of several machines ---------------------------------------------------------------- */
+
+/*
+ * Runs of a fleet have their locks twice: as files, for what else works in this clone, and in the
+ * table that all machines share (lease.h).  Each call returns when its entry is durable, and is
+ * CX_E_CONFLICT "RunEnded" when the run has been ended by another machine.  Thread-safe.
+ */
+typedef struct cx_run_shared_locks {
+    void *ctx;
+    /* As cx_run_lock_acquire; text lives in the arena. */
+    cx_status (*acquire)(void *ctx, const cx_run_lock_request *request, cx_arena *arena,
+                         cx_run_lock_result *out, cx_err *err);
+    /* The locks of a task; task_id empty = of the whole run. */
+    cx_status (*release)(void *ctx, cx_str run_id, cx_str task_id, cx_err *err);
+    /* Announces that `ref` becomes `commit` now. */
+    cx_status (*merge)(void *ctx, cx_str run_id, cx_str ref, cx_str commit, cx_err *err);
+} cx_run_shared_locks;
+
+#define CX_RUN_ENDED_TAG "RunEnded"
+
 /* --- listing, and removing by force ----------------------------------------------------------- */
 
 /* All locks, sorted by path, with the classification of each; a file that is not a valid lock

@@ -21,7 +21,8 @@
 
 #define CX_RUN_INTENT_BYTES_MAX (UINT32_C(1) << 16)
 
-typedef struct cx_run_ledger cx_run_ledger; /* bundle/events.h */
+typedef struct cx_run_ledger cx_run_ledger;             /* bundle/events.h */
+typedef struct cx_run_shared_locks cx_run_shared_locks; /* approval/lock.h */
 
 typedef struct cx_run_options {
     const cx_alloc *alloc;    /* NULL = default */
@@ -48,6 +49,9 @@ typedef struct cx_run_options {
 
     const cx_run_ledger
         *ledger; /* takes each event and the seal; NULL: the bundle stays unsealed */
+
+    /* Locks that other machines see, in addition to the files; NULL = none. */
+    const cx_run_shared_locks *shared_locks;
 
     /* Each event when it is on the disk, as its line without '\n'; may be NULL. */
     void (*progress)(void *arg, cx_str event_type, cx_str line);

@@ -71,6 +71,30 @@ static cx_status write_lock_refusal(cx_governor_task *t, const cx_run_lock_resul
     return cx_task_refuse(t, CX_GATE_LOCK, reason, false, &texts, err);
 }
 
+/* The same locks, where other machines see them.  Refused there, they are let go of here. */
+static cx_status acquire_shared_locks(cx_governor_task *t, const cx_run_lock_request *request,
+                                      cx_err *err)
+{
+    const cx_run_shared_locks *shared = t->governor->options->shared_locks;
+    cx_run_lock_result result;
+    if (shared == NULL)
+        return CX_SUCCESS;
+    CX_TRY(shared->acquire(shared->ctx, request, &t->arena, &result, err));
+    CX_TRY(write_reclaimed(t, &result, err));
+    return result.ok ? CX_SUCCESS : write_lock_refusal(t, &result, err);
+}
+
+static cx_status release_files(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *g = t->governor;
+    cx_str *paths;
+    size_t count;
+    cx_run_lock_renewer_expect_fewer(&g->keeper, t->workspace.lock_count);
+    t->workspace.lock_count = 0;
+    t->workspace.has_locks = false;
+    return cx_run_lock_release(&g->store, cx_run_id(g->run), t->id, &t->arena, &paths, &count, err);
+}
+
 static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
 {
     cx_governor *g = t->governor;
@@ -97,6 +121,9 @@ static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
     }
     t->workspace.lock_count = result.taken_count - result.passed_count;
     cx_run_lock_renewer_expect_more(&g->keeper, t->workspace.lock_count);
+    CX_TRY(acquire_shared_locks(t, &request, err));
+    if (t->refused)
+        return release_files(t, err);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted_strs(&payload, "paths", paths.items, paths.count);
     return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_LOCK_ACQUIRED, &payload, err);

@@ -16,6 +16,9 @@ static cx_status release_locks(cx_governor_task *t, cx_err *err)
     CX_TRY(
         cx_run_lock_release(&g->store, cx_run_id(g->run), t->id, &t->arena, &paths, &count, err));
     t->workspace.has_locks = false;
+    const cx_run_shared_locks *shared = g->options->shared_locks;
+    if (shared != NULL)
+        CX_TRY(shared->release(shared->ctx, cx_run_id(g->run), t->id, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted_strs(&payload, "paths", t->contract.allowed_paths.items,
                             t->contract.allowed_paths.count);

@@ -3,7 +3,13 @@
  *
  * When main has moved, what will be merged is another tree than the one that was judged: it is
  * judged again, against main, and tested again, before main is moved by compare and swap.
+ *
+ * A run whose locks other machines see announces the move before it is made, in the transaction
+ * that finds its lease.  One that was ended by another machine is refused there; was it ended
+ * between that and the record of the merge, the branch is put back.
  */
+#include <stdio.h>
+
 #include "governor/state_internal.h"
 #include "candidate/api.h"
 
@@ -97,6 +103,53 @@ static cx_status write_merge_applied(cx_governor_task *t, const cx_merge_plan *p
     return cx_task_event(t, CX_RUN_INFO, CX_RUN_EVENT_MERGE_APPLIED, &payload, err);
 }
 
+static cx_status announce_merge(cx_governor_task *t, const cx_merge_options *options,
+                                const cx_merge_plan *plan, cx_err *err)
+{
+    const cx_run_shared_locks *shared = t->governor->options->shared_locks;
+    char commit[CX_OID_TEXT_SIZE];
+    if (shared == NULL)
+        return CX_SUCCESS;
+    cx_oid_text(&plan->commit, commit);
+    return shared->merge(shared->ctx, options->run_id, options->main_ref, cx_str_z(commit), err);
+}
+
+/* `err` says why; what could not be put back is added to it. */
+static cx_status take_merge_back(cx_governor_task *t, const cx_merge_options *options,
+                                 const cx_merge_plan *plan, cx_status status, cx_err *err)
+{
+    cx_err why = {0};
+    cx_merge_plan back = *plan;
+    char commit[CX_OID_TEXT_SIZE], said[CX_ERR_MESSAGE_SIZE];
+    back.kind = CX_MERGE_FAST_FORWARD;
+    back.old = plan->commit;
+    back.commit = plan->old;
+    back.detail = CX_STR("");
+    memset(&t->candidate.merged, 0, sizeof t->candidate.merged);
+    t->candidate.merged_kind = CX_STR("");
+    bool failed = cx_failed(cx_run_merge_apply(options, &back, &t->arena, &why));
+    if (!failed && back.kind != CX_MERGE_REFUSED && back.detail.size == 0)
+        return status;
+    cx_oid_text(&plan->commit, commit);
+    (void)snprintf(said, sizeof said, "%s", err->message);
+    return cx_fail_at(err, CX_E_CONFLICT, CX_RUN_ENDED_TAG, CX_NO_OFFSET,
+                      "%.150s; %s had moved to %.12s before, and was not put back: %.*s", said,
+                      options->main_ref.data, commit, failed ? 100 : (int)back.detail.size,
+                      failed ? why.message : back.detail.data);
+}
+
+static cx_status record_merge(cx_governor_task *t, const cx_merge_options *options,
+                              const cx_merge_plan *plan, cx_err *err)
+{
+    cx_err why = {0};
+    cx_status status = write_merge_applied(t, plan, &why);
+    if (cx_failed(status) && why.tag != NULL && strcmp(why.tag, CX_RUN_ENDED_TAG) == 0)
+        status = take_merge_back(t, options, plan, status, &why);
+    if (cx_failed(status) && err != NULL)
+        *err = why;
+    return status;
+}
+
 static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options, bool *out_again,
                            cx_err *err)
 {
@@ -108,10 +161,12 @@ static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options,
     if (t->refused)
         return CX_SUCCESS;
     t->gate = CX_GATE_MERGE;
-    if (plan.kind != CX_MERGE_REFUSED)
+    if (plan.kind != CX_MERGE_REFUSED) {
+        CX_TRY(announce_merge(t, options, &plan, err));
         CX_TRY(cx_run_merge_apply(options, &plan, &t->arena, err));
+    }
     if (plan.kind != CX_MERGE_REFUSED)
-        return write_merge_applied(t, &plan, err);
+        return record_merge(t, options, &plan, err);
     *out_again = cx_str_is(plan.reason, "moved");
     return *out_again ? CX_SUCCESS : cx_task_refuse_merge(t, plan.reason, plan.detail, err);
 }

@@ -28,6 +28,7 @@
     X(CX_KIND_LATTICE_NODE, "lattice.node", "recorder/step", "recorder, server/feed")              \
     X(CX_KIND_RUN_EVENT, "run.event", "bundle/events", "stores, evidence, provenance")             \
     X(CX_KIND_RUN_SEAL, "run.seal", "bundle/seal", "stores, evidence, provenance")                 \
+    X(CX_KIND_RUN_LEASE, "run.lease", "cli/run", "cli/run")                                        \
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
     X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")                                  \
     X(CX_KIND_SESSION_UNREAD, "session.unread", "stores", "stores")                                \

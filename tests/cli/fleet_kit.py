@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 
 import kit
 from kit import BIN, check
+from run_kit import Repo
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fleet"))
 import cluster as clusters  # noqa: E402
@@ -162,3 +164,34 @@ class Fleet:
         one = self.node("one", *options)
         one.wait_said("and serves it")
         return one, self.node("two", *options)
+
+
+class Writing(Fleet):
+    """A part with a token that may write as a command does."""
+
+    def __enter__(self):
+        super().__enter__()
+        added = self.ok("token", "add", "--name", "writer", "--scope", "home:write", "--json", home=self.url)
+        self.writer = json.loads(added)["token"]
+        return self
+
+    def env_of(self, node, **more):
+        return {**self.env, "CORTEX_HOME": self.url, "CORTEX_URL": node.about["url"], "CORTEX_TOKEN": self.writer, **more}
+
+    def through(self, node, *words, code=0, **more):
+        done = kit.run(BIN, *words, env=self.env_of(node, **more), cwd=self.folder)
+        check(done.returncode == code, words, done.returncode, done.stdout, done.stderr)
+        return done.stdout.decode() + done.stderr.decode()
+
+
+class Machine(Repo):
+    """A clone of a repository on a machine of its own, whose runs are recorded in the part."""
+
+    def __init__(self, repo, base, fleet, node):
+        self.base, self.path, self.home = pathlib.Path(base), pathlib.Path(base) / "repo", None
+        self.fleet, self.node = fleet, node
+        shutil.copytree(repo.path, self.path, symlinks=True)
+
+    def cortex(self, *args, env=None, popen=False):
+        more = {name: value for name, value in self.fleet.env_of(self.node).items() if name.startswith("CORTEX_")}
+        return super().cortex(*args, env={**more, **(env or {})}, popen=popen)

@@ -18,30 +18,12 @@ import time
 
 import kit
 from kit import BIN, check, main, test
-from fleet_kit import Database, Fleet, SERVERS
+from fleet_kit import Database, Machine, SERVERS, Writing
 import run_kit
-from run_kit import GOOD_OPS, Repo, approve, contract, fails_at, reply, script, with_policies
+from run_kit import GOOD_OPS, approve, contract, fails_at, reply, script, with_policies
 
 FACT = '{"statement":"the limit is 500","subject":"policy","predicate":"is"}'
 WIDE = "wide_path:src/"
-
-
-class Writing(Fleet):
-    """A part with a token that may write as a command does."""
-
-    def __enter__(self):
-        super().__enter__()
-        added = self.ok("token", "add", "--name", "writer", "--scope", "home:write", "--json", home=self.url)
-        self.writer = json.loads(added)["token"]
-        return self
-
-    def env_of(self, node, **more):
-        return {**self.env, "CORTEX_HOME": self.url, "CORTEX_URL": node.about["url"], "CORTEX_TOKEN": self.writer, **more}
-
-    def through(self, node, *words, code=0, **more):
-        done = kit.run(BIN, *words, env=self.env_of(node, **more), cwd=self.folder)
-        check(done.returncode == code, words, done.returncode, done.stdout, done.stderr)
-        return done.stdout.decode() + done.stderr.decode()
 
 
 @test
@@ -222,19 +204,6 @@ def tls_reaches_the_node_and_is_checked(database):
                          CORTEX_URL=two.about["url"].replace("https", "http"))
         check("cortex:" in said, said)
         check(one.stop() == 0 and two.stop() == 0)
-
-
-class Machine(Repo):
-    """A clone of a repository on a machine of its own, whose runs are recorded in the part."""
-
-    def __init__(self, repo, base, fleet, node):
-        self.base, self.path, self.home = pathlib.Path(base), pathlib.Path(base) / "repo", None
-        self.fleet, self.node = fleet, node
-        shutil.copytree(repo.path, self.path, symlinks=True)
-
-    def cortex(self, *args, env=None, popen=False):
-        more = {name: value for name, value in self.fleet.env_of(self.node).items() if name.startswith("CORTEX_")}
-        return super().cortex(*args, env={**more, **(env or {})}, popen=popen)
 
 
 @test

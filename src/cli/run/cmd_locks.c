@@ -3,6 +3,7 @@
  */
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_fail.h"
+#include "cli/run/run_lease.h"
 #include "cli/run/run_ledger.h"
 #include "cli/run/run_place.h"
 #include "crypto/api.h"
@@ -64,8 +65,50 @@ static cx_status write_lock_json(locking *l, cx_json_list *object, const cx_run_
 
 /* --- list ------------------------------------------------------------------------------------- */
 
-static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
-                                             CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_HOME,
+                                             CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+/* `token`: of a lock that other machines see; NULL = a file here. */
+static cx_status list_lock(locking *l, cx_json_list *items, const cx_run_lock *lock,
+                           cx_run_lock_reason reason, const uint64_t *token)
+{
+    cx_json_list object = cx_json_list_begin(&l->cli->arena);
+    CX_TRY(write_lock_json(l, &object, lock, reason));
+    if (token != NULL)
+        cx_json_put_uint(&object, "token", *token);
+    cx_json_add_object(items, &object);
+    if (l->json)
+        return CX_SUCCESS;
+    cx_shown_add(&l->out, lock->path);
+    cx_buf_add_z(&l->out, "  ");
+    cx_shown_add(&l->out, lock->run_id.size == 0 ? CX_STR("(unreadable)") : lock->run_id);
+    if (token != NULL) {
+        cx_buf_add_z(&l->out, "  fleet, host ");
+        cx_shown_add(&l->out, lock->owner.host);
+    }
+    cx_buf_printf(&l->out, "  pid %llu  %s%s\n", (unsigned long long)lock->owner.pid,
+                  cx_run_lock_stale(reason) ? "stale: " : "",
+                  reason == CX_RUN_LOCK_VALID ? "held" : cx_run_lock_reason_name(reason));
+    return CX_SUCCESS;
+}
+
+/* Locks in the part, of runs of all machines. */
+static cx_status list_shared_locks(locking *l, cx_json_list *items, size_t *count, cx_err *err)
+{
+    cx_run_leases table;
+    const cx_io *io = l->cli->io;
+    CX_TRY(cx_cli_run_leases_peek(l->cli, l->args, l->place.git, &table, err));
+    for (size_t r = 0; r < table.count; r++) {
+        const cx_run_lease *lease = &table.list[r];
+        cx_run_lock_reason reason = cx_run_lease_classify(lease, (int64_t)io->wall_ns(io));
+        for (size_t i = 0; i < lease->lock_count; i++, (*count)++) {
+            cx_run_lock lock;
+            CX_TRY(cx_run_lease_lock_view(lease, i, &l->cli->arena, &lock, err));
+            CX_TRY(list_lock(l, items, &lock, reason, &lease->token));
+        }
+    }
+    return CX_SUCCESS;
+}
 
 static cx_status list_locks(locking *l, cx_err *err)
 {
@@ -74,20 +117,9 @@ static cx_status list_locks(locking *l, cx_err *err)
     size_t count;
     cx_json_list items = cx_json_list_begin(&l->cli->arena);
     CX_TRY(cx_run_lock_list(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        cx_json_list object = cx_json_list_begin(&l->cli->arena);
-        CX_TRY(write_lock_json(l, &object, &locks[i], reasons[i]));
-        cx_json_add_object(&items, &object);
-        if (l->json)
-            continue;
-        cx_shown_add(&l->out, locks[i].path);
-        cx_buf_add_z(&l->out, "  ");
-        cx_shown_add(&l->out, locks[i].run_id.size == 0 ? CX_STR("(unreadable)") : locks[i].run_id);
-        cx_buf_printf(&l->out, "  pid %llu  %s%s\n", (unsigned long long)locks[i].owner.pid,
-                      cx_run_lock_stale(reasons[i]) ? "stale: " : "",
-                      reasons[i] == CX_RUN_LOCK_VALID ? "held"
-                                                      : cx_run_lock_reason_name(reasons[i]));
-    }
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(list_lock(l, &items, &locks[i], reasons[i], NULL));
+    CX_TRY(list_shared_locks(l, &items, &count, err));
     if (!l->json) {
         if (count == 0)
             cx_buf_add_z(&l->out, "No locks.\n");
@@ -108,7 +140,9 @@ const cx_cli_command cx_cli_locks_list = {
     .purpose = "list locked paths and the runs that own the locks",
     .about = "Shows each lock with its owner. A lock is stale when its run has ended, its process "
              "is dead, or its lease on another host has expired; a lock of a live process is never "
-             "stale, at most overdue.",
+             "stale, at most overdue. When CORTEX_HOME or --home is a part of a fleet, the locks "
+             "that runs of all machines have there are listed, too, with host and token; these are "
+             "stale when their lease has expired.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
     .exits = "0 listed\n2 usage error\n3 could not be read",
@@ -173,6 +207,8 @@ static cx_status open_ledger(locking *l, noting *n, cx_err *err)
     cx_oid_text(&root, text);
     CX_TRY(cx_cli_run_actor(text, &l->cli->arena, &actor, err));
     status = cx_cli_run_ledger_open(&n->ledger, l->cli, l->args, actor, err);
+    if (!cx_failed(status) && l->cli->part != NULL)
+        return cx_cli_run_leases_open(&n->ledger, NULL, err);
     if (status.code == CX_E_NOT_FOUND && !cx_cli_has(l->args, "home")) {
         cx_cli_run_ledger_close(&n->ledger);
         memset(&n->ledger, 0, sizeof n->ledger);
@@ -190,6 +226,10 @@ static cx_status consume_approval(locking *l, const cx_run_lock *lock, cx_err *e
     cx_status status = open_ledger(l, &n, err);
     if (!cx_failed(status))
         status = use_approval(l, lock, &n, err);
+    /* The run that had the lock has no lease any more: it records and merges nothing more. */
+    const char *why;
+    if (!cx_failed(status) && n.ledger.leases != NULL)
+        status = cx_cli_run_leases_end(&n.ledger, lock->run_id, true, &why, err);
     cx_cli_run_ledger_close(&n.ledger);
     return status;
 }
@@ -264,6 +304,28 @@ static cx_status answer_released_locks(locking *l, const cx_run_lock *locks,
     return cx_cli_end_json(&object, &l->out, err);
 }
 
+/* A lock that only the part knows is of a run of another machine, whose contract is there. */
+static cx_status find_shared_lock(locking *l, cx_str path, cx_err *err)
+{
+    cx_run_leases table;
+    const cx_io *io = l->cli->io;
+    CX_TRY(cx_cli_run_leases_peek(l->cli, l->args, l->place.git, &table, err));
+    for (size_t r = 0; r < table.count; r++)
+        for (size_t i = 0; i < table.list[r].lock_count; i++) {
+            const cx_run_lease *lease = &table.list[r];
+            if (!cx_str_eq(lease->locks[i].path, path))
+                continue;
+            bool stale = cx_run_lock_stale(cx_run_lease_classify(lease, (int64_t)io->wall_ns(io)));
+            return cx_fail(err, CX_E_DENIED, "%.*s is locked by run %.*s of %.*s: %s",
+                           (int)path.size, path.data, (int)lease->run_id.size, lease->run_id.data,
+                           (int)(lease->owner.host.size > 60 ? 60 : lease->owner.host.size),
+                           lease->owner.host.data,
+                           stale ? "its lease has expired, 'cortex run cleanup --apply' ends it"
+                                 : "release it there, or wait until its lease expires");
+        }
+    return CX_SUCCESS;
+}
+
 static cx_status release_one(locking *l, cx_str path, cx_err *err)
 {
     cx_run_lock *locks, released;
@@ -291,6 +353,7 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
         CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
         return answer_released_locks(l, &released, &reasons[i], 1, err);
     }
+    CX_TRY(find_shared_lock(l, normal, err));
     return cx_fail(err, CX_E_NOT_FOUND,
                    "no run has a lock on %.*s; 'cortex locks list' lists the locks",
                    (int)normal.size, normal.data);

@@ -7,6 +7,7 @@
 #include "os/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_fail.h"
+#include "cli/run/run_lease.h"
 #include "cli/run/run_ledger.h"
 #include "cli/run/run_place.h"
 #include "cli/run/run_where.h"
@@ -27,12 +28,15 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_run_cleanup = {
     .name = "run cleanup",
     .purpose = "end runs whose process died and remove what they left",
-    .about = "Finds unfinished runs whose process died, stale locks, and work trees, branches and "
-             "temporary files of ended runs. With --apply such a run is ended: a truncated last "
-             "event is repaired, missing files are derived from the events, and the run is sealed "
-             "as FAILURE, never as anything else. Finished bundles are not changed; a bundle whose "
-             "process died between manifest and seal is sealed when it agrees with the ledger. A "
-             "checkout of the main branch that a merge did not update is updated.",
+    .about =
+        "Finds unfinished runs whose process died, stale locks, and work trees, branches and "
+        "temporary files of ended runs. With --apply such a run is ended: a truncated last "
+        "event is repaired, missing files are derived from the events, and the run is sealed "
+        "as FAILURE, never as anything else. Finished bundles are not changed; a bundle whose "
+        "process died between manifest and seal is sealed when it agrees with the ledger. A "
+        "checkout of the main branch that a merge did not update is updated. When runs are "
+        "recorded in a part of a fleet, those of all machines whose lease has ended are ended, "
+        "too: they can record and merge nothing more, and the journal says by whom.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing to do, shown, or done\n2 usage error\n3 something could not be done",
@@ -45,6 +49,7 @@ typedef struct cleanup_job {
     const cx_cli_args *args;
     cx_run_store store;
     cx_cli_run_ledger ledger;
+    cx_str actor;
     bool apply, stuck;
     cx_json_list items;
     cx_buf text;
@@ -183,12 +188,13 @@ static cx_status tidy_folder(cleanup_job *t, const cx_run_leftover *left, cx_err
 static cx_status open_ledger(cleanup_job *t, const cx_git *git, cx_err *err)
 {
     cx_oid root;
-    cx_str actor;
     char text[CX_OID_TEXT_SIZE];
     CX_TRY(cx_git_root_commit(git, &root, err));
     cx_oid_text(&root, text);
-    CX_TRY(cx_cli_run_actor(text, &t->cli->arena, &actor, err));
-    cx_status status = cx_cli_run_ledger_open(&t->ledger, t->cli, t->args, actor, err);
+    CX_TRY(cx_cli_run_actor(text, &t->cli->arena, &t->actor, err));
+    cx_status status = cx_cli_run_ledger_open(&t->ledger, t->cli, t->args, t->actor, err);
+    if (!cx_failed(status) && t->cli->part != NULL)
+        return cx_cli_run_leases_open(&t->ledger, NULL, err);
     if (status.code == CX_E_NOT_FOUND && !cx_cli_has(t->args, "home")) {
         cx_cli_complain("run cleanup: there is no data directory, so the runs are ended without a "
                         "seal; 'cortex init' creates one");
@@ -196,6 +202,52 @@ static cx_status open_ledger(cleanup_job *t, const cx_git *git, cx_err *err)
         return CX_SUCCESS;
     }
     return status;
+}
+
+/* --- runs of other machines ------------------------------------------------------------------- */
+
+static bool is_old_enough(const cleanup_job *t, const cx_run_lease *lease, uint64_t older_sec)
+{
+    int64_t renewed, now = (int64_t)t->cli->io->wall_ns(t->cli->io);
+    return older_sec == 0 || (cx_run_time_parse(lease->renewed_at, &renewed) && now > renewed &&
+                              (uint64_t)(now - renewed) / UINT64_C(1000000000) >= older_sec);
+}
+
+static void end_lease(cleanup_job *t, const cx_run_lease *lease)
+{
+    const char *why = cx_run_lock_reason_name(
+        cx_run_lease_classify(lease, (int64_t)t->cli->io->wall_ns(t->cli->io)));
+    const char *ended = NULL;
+    cx_err err = {0};
+    if (!t->apply) {
+        add_item(t, "lease", lease->run_id, cx_str_z(why), false);
+        return;
+    }
+    if (cx_failed(cx_cli_run_leases_end(&t->ledger, lease->run_id, false, &ended, &err))) {
+        cx_str reason = cx_arena_copy_str(&t->cli->arena, cx_str_z(err.message));
+        add_item(t, "lease", lease->run_id, reason.data == NULL ? CX_STR("") : reason, false);
+    } else if (ended != NULL) { /* else it was renewed, or ended, meanwhile */
+        add_item(t, "lease", lease->run_id, cx_str_z(ended), true);
+    }
+}
+
+/* Runs that are recorded in the same part of a fleet and give no sign of life: of whatever machine,
+ * also when there is nothing of them here. */
+static cx_status end_leases(cleanup_job *t, const cx_git *git, uint64_t older_sec, cx_err *err)
+{
+    cx_run_leases table;
+    if (t->ledger.leases != NULL)
+        CX_TRY(cx_cli_run_leases_list(t->ledger.home, t->actor, &t->cli->arena, &table, err));
+    else
+        CX_TRY(cx_cli_run_leases_peek(t->cli, t->args, git, &table, err));
+    for (size_t i = 0; i < table.count; i++) {
+        const cx_run_lease *lease = &table.list[i];
+        if (cx_run_lock_stale(
+                cx_run_lease_classify(lease, (int64_t)t->cli->io->wall_ns(t->cli->io))) &&
+            is_old_enough(t, lease, older_sec))
+            end_lease(t, lease);
+    }
+    return CX_SUCCESS;
 }
 
 /* The index is opened each time: an append may have reopened the data directory. */
@@ -215,26 +267,16 @@ static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_
     return status;
 }
 
-static cx_status clean_up_runs(cleanup_job *t, cx_err *err)
+static cx_status clean_up_store(cleanup_job *t, const cx_git *git, uint64_t older_sec, cx_err *err)
 {
-    cx_git *git = NULL;
     const cx_run_witnesses witnesses = {t, find_witness};
-    cx_run_cleanup_options how = {.store = &t->store, .witnesses = &witnesses, .apply = t->apply};
+    cx_run_cleanup_options how = {
+        .store = &t->store, .witnesses = &witnesses, .apply = t->apply, .older_sec = older_sec};
     cx_run_leftover *list = NULL;
     size_t count = 0;
-    const char *repo = cx_cli_value(t->args, "repo");
-    CX_TRY(parse_age(cx_cli_value(t->args, "older-than"), &how.older_sec, err));
-    CX_TRY(cx_cli_run_store(t->cli, repo, false, &t->store, err));
-    cx_facts facts;
-    if (cx_path_facts(t->store.root, true, &facts, NULL).code == CX_E_NOT_FOUND)
-        return CX_SUCCESS; /* no run was ever made */
-    cx_status status = cx_git_open(repo == NULL ? "." : repo, NULL, t->cli->alloc, &git, err);
-    if (!cx_failed(status) && t->apply)
-        status = open_ledger(t, git, err);
-    if (t->ledger.home != NULL)
+    if (t->apply && t->ledger.home != NULL)
         how.ledger = &t->ledger.ledger;
-    if (!cx_failed(status))
-        status = cx_run_cleanup(&how, &t->cli->arena, &list, &count, err);
+    cx_status status = cx_run_cleanup(&how, &t->cli->arena, &list, &count, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         if (list[i].kind != CX_RUN_LEFTOVER_FOLDER)
             add_item(t, cx_run_leftover_name(list[i].kind), list[i].name, list[i].reason,
@@ -248,6 +290,28 @@ static cx_status clean_up_runs(cleanup_job *t, cx_err *err)
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         if (list[i].kind == CX_RUN_LEFTOVER_FOLDER)
             status = tidy_folder(t, &list[i], err);
+    return status;
+}
+
+static cx_status clean_up_runs(cleanup_job *t, cx_err *err)
+{
+    cx_git *git = NULL;
+    uint64_t older_sec;
+    cx_facts facts;
+    const char *repo = cx_cli_value(t->args, "repo");
+    CX_TRY(parse_age(cx_cli_value(t->args, "older-than"), &older_sec, err));
+    CX_TRY(cx_cli_run_store(t->cli, repo, false, &t->store, err));
+    bool shared = cx_cli_run_in_part(t->cli, t->args);
+    bool there = cx_path_facts(t->store.root, true, &facts, NULL).code != CX_E_NOT_FOUND;
+    if (!there && !shared)
+        return CX_SUCCESS; /* no run was ever made */
+    cx_status status = cx_git_open(repo == NULL ? "." : repo, NULL, t->cli->alloc, &git, err);
+    if (!cx_failed(status) && t->apply)
+        status = open_ledger(t, git, err);
+    if (!cx_failed(status) && there)
+        status = clean_up_store(t, git, older_sec, err);
+    if (!cx_failed(status))
+        status = end_leases(t, git, older_sec, err);
     cx_git_close(git);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
+#include "cli/run/run_lease.h"
 #include "stores/api.h"
 
 /* An owner that ends releases the data directory quickly. */
@@ -53,6 +54,7 @@ static void close_home(cx_cli_run_ledger *l, const char *complaint)
 /* An entry to append; `subject` may be NULL. */
 typedef struct new_entry {
     const char *kind;
+    cx_str run_id; /* empty: of no run that has a lease */
     const cx_id *subject;
     cx_bytes payload;
 } new_entry;
@@ -72,7 +74,10 @@ static cx_status write_entry(cx_cli_run_ledger *l, const new_entry *entry, uint6
     };
     *out_asked = false;
     CX_TRY(cx_txn_begin(l->home, l->actor, &txn, err));
-    cx_status status = cx_txn_entry(txn, &draft, out_seq, err);
+    cx_status status =
+        cx_cli_run_leases_admit(l->leases, txn, entry->kind, entry->run_id, entry->payload, err);
+    if (!cx_failed(status))
+        status = cx_txn_entry(txn, &draft, out_seq, err);
     if (cx_failed(status)) {
         cx_txn_abort(txn);
         return status;
@@ -137,17 +142,44 @@ static cx_status append_alone(cx_cli_run_ledger *l, const new_entry *entry, uint
            io->monotonic_ns(io) < end)
         close_home(l, NULL);
     CX_TRY(status);
+    cx_cli_run_leases_admitted(l->leases, entry->kind, entry->run_id);
     if (out_index != NULL)
         *out_index = seq;
     return CX_SUCCESS;
+}
+
+static cx_status try_transact(cx_cli_run_ledger *l, const cx_cli_run_work *work, cx_err *err)
+{
+    cx_txn *txn;
+    bool write = false;
+    if (l->home == NULL)
+        CX_TRY(open_home(l, err));
+    CX_TRY(cx_txn_begin(l->home, l->actor, &txn, err));
+    cx_status status = work->work(work->arg, txn, &write, err);
+    if (!cx_failed(status) && write)
+        return cx_txn_commit(txn, err);
+    cx_txn_abort(txn);
+    return status;
+}
+
+cx_status cx_cli_run_ledger_transact(cx_cli_run_ledger *l, const cx_cli_run_work *work, cx_err *err)
+{
+    const cx_io *io = l->cli->io;
+    uint64_t end = io->monotonic_ns(io) + WAIT_MS * UINT64_C(1000000);
+    cx_status status;
+    cx_lock_enter(&l->lock);
+    while (cx_failed(status = try_transact(l, work, err)) && owner_ended(err) &&
+           io->monotonic_ns(io) < end)
+        close_home(l, NULL);
+    cx_lock_leave(&l->lock);
+    return status;
 }
 
 static cx_status append_event(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
                               uint64_t *out_index, cx_err *err)
 {
     cx_cli_run_ledger *l = ctx;
-    (void)run_id;
-    new_entry entry = {kind, NULL, payload};
+    new_entry entry = {kind, run_id, NULL, payload};
     cx_lock_enter(&l->lock);
     cx_status status = append_alone(l, &entry, out_index, err);
     cx_lock_leave(&l->lock);
@@ -177,7 +209,7 @@ static cx_status append_once(void *ctx, const char *kind, const cx_digest *about
     cx_cli_run_ledger *l = ctx;
     cx_id subject;
     uint64_t seq;
-    new_entry entry = {kind, &subject, payload};
+    new_entry entry = {kind, CX_STR(""), &subject, payload};
     memcpy(subject.bytes, about->bytes, sizeof subject.bytes);
     *out_first = false;
     cx_lock_enter(&l->lock);
@@ -244,6 +276,8 @@ cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli
 
 void cx_cli_run_ledger_close(cx_cli_run_ledger *l)
 {
+    cx_cli_run_leases_close(l->leases);
+    l->leases = NULL;
     close_home(l, "run: note: the tables could not be brought up to date");
     if (l->has_lock)
         cx_lock_done(&l->lock);

@@ -12,6 +12,8 @@
 #include "socket/api.h"
 #include "bundle/api.h"
 
+typedef struct cx_cli_run_leases cx_cli_run_leases; /* run_lease.h */
+
 typedef struct cx_cli_run_ledger {
     cx_run_ledger ledger; /* give its address to the run */
     cx_cli *cli;
@@ -21,7 +23,8 @@ typedef struct cx_cli_run_ledger {
     cx_remote *remote; /* our own socket server, when we own the data directory */
     cx_lock lock;      /* one append at a time: one may reopen the data directory */
     bool has_lock;
-    bool committed; /* payloads of what is appended from now on can be erased */
+    cx_cli_run_leases *leases; /* of runs of a fleet; NULL = none */
+    bool committed;            /* payloads of what is appended from now on can be erased */
 } cx_cli_run_ledger;
 
 /* "run:" and the first 16 hex digits of the repository's root commit. */
@@ -31,6 +34,16 @@ CX_RESULT cx_cli_run_actor(const char *root_commit, cx_arena *arena, cx_str *out
  * CX_E_BUSY. */
 CX_RESULT cx_cli_run_ledger_open(cx_cli_run_ledger *ledger, cx_cli *cli, const cx_cli_args *args,
                                  cx_str actor, cx_err *err);
+/*
+ * One transaction of the journal, begun again while owners of the data directory come and go:
+ * `work` may be called several times.  It is committed when *write was set, and dropped otherwise.
+ */
+typedef struct cx_cli_run_work {
+    cx_status (*work)(void *arg, cx_txn *txn, bool *write, cx_err *err);
+    void *arg;
+} cx_cli_run_work;
+CX_RESULT cx_cli_run_ledger_transact(cx_cli_run_ledger *ledger, const cx_cli_run_work *work,
+                                     cx_err *err);
 /* Records what the run in that bundle did as an action set (docs/formats/actions.md). */
 CX_RESULT cx_cli_run_record_actions(cx_cli *cli, cx_home *home, cx_str actor, cx_str run_id,
                                     const char *folder, uint64_t *out_seq, cx_err *err);

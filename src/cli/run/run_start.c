@@ -10,6 +10,7 @@
 #include "cli/ledger/ledger.h"
 #include "agent/api.h"
 #include "cli/run/exec_policy.h"
+#include "cli/run/run_lease.h"
 #include "git/api.h"
 #include "bundle/api.h"
 
@@ -104,6 +105,10 @@ cx_status cx_cli_run_ledger_begin(cx_cli_run_ledger *ledger, cx_cli *cli, const 
     CX_TRY(cx_cli_run_actor(text, &cli->arena, &actor, err));
     CX_TRY(cx_cli_run_ledger_open(ledger, cli, args, actor, err));
     options->ledger = &ledger->ledger;
+    if (cli->part != NULL) {
+        CX_TRY(cx_cli_run_leases_open(ledger, &end_requested, err));
+        options->shared_locks = cx_cli_run_leases_locks(ledger->leases);
+    }
     real = realpath(ledger->path, NULL);
     if (real != NULL) {
         cx_str kept = cx_arena_copy_str(&cli->arena, cx_str_z(real));
