@@ -146,6 +146,7 @@ typedef struct cx_fleet_row {
     cx_str name;
     uint8_t id[16];
     uint64_t epoch, next, bytes, files, stops;
+    uint64_t fences; /* owners that found the part taken by another process */
     cx_digest head;
     cx_str owner;          /* empty = none */
     cx_str address;        /* empty = it is not served */
@@ -156,6 +157,29 @@ typedef struct cx_fleet_row {
 /* All, by number.  The row is valid during the call. */
 typedef cx_status cx_fleet_each_part(void *arg, const cx_fleet_row *row, cx_err *err);
 CX_RESULT cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx_err *err);
+
+/*
+ * What became of a part, of which `kind` is one of
+ *
+ *     take      a process took it; `ended_lease`: the lease of another process had run out
+ *     fenced    an owner found that another process has it, and wrote nothing
+ *     released  the lease of a worker that is dead was ended by its parent
+ *     stopped   F7: `detail` says why
+ *     accepted  an operator accepted the state after a stop
+ *     moved     it is in another database now
+ */
+typedef struct cx_fleet_event {
+    cx_str part, owner, kind, detail; /* the owner, "NODE/process", that it is told of */
+    cx_str at;                        /* UTC by the server's clock, with milliseconds */
+    uint64_t epoch;
+    int64_t ago_ms;
+    bool ended_lease;
+} cx_fleet_event;
+/* The newest first, at most `most`; of one part, or with an empty name of all.  The row is valid
+ * during the call. */
+typedef cx_status cx_fleet_each_event(void *arg, const cx_fleet_event *event, cx_err *err);
+CX_RESULT cx_fleet_list_events(cx_fleet *fleet, cx_str part, unsigned most,
+                               cx_fleet_each_event *each, void *arg, cx_err *err);
 
 /* --- writing ---------------------------------------------------------------------------------- */
 

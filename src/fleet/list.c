@@ -1,5 +1,5 @@
 /*
- * list.c - parts and server as an operator sees them.
+ * list.c - parts, events and server as an operator sees them.
  */
 #include <stdio.h>
 
@@ -24,7 +24,8 @@ static cx_status read_part_row(void *arg, const cx_pg_value *columns, cx_err *er
                         .lease_left_ms = columns[10].i,
                         .files = (uint64_t)columns[11].i,
                         .stops = (uint64_t)columns[12].i,
-                        .stopped = columns[13].b};
+                        .stopped = columns[13].b,
+                        .fences = (uint64_t)columns[14].i};
     CX_TRY(cx_fleet_read_digest(&columns[5], &row.head, err));
     if (columns[2].text.size != sizeof row.id || columns[0].i < 0 ||
         columns[0].i >= CX_FLEET_PARTS_MAX)
@@ -38,7 +39,7 @@ cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
 {
     static const cx_pg_type types[] = {CX_PG_INT,   CX_PG_TEXT, CX_PG_BYTES, CX_PG_INT,  CX_PG_INT,
                                        CX_PG_BYTES, CX_PG_INT,  CX_PG_TEXT,  CX_PG_TEXT, CX_PG_TEXT,
-                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT,   CX_PG_BOOL};
+                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT,   CX_PG_BOOL, CX_PG_INT};
     listing l = {each, arg};
     CX_TRY(cx_fleet_need_connection(fleet, err));
     return cx_pg_query(
@@ -47,14 +48,62 @@ cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
         "coalesce(p.address, ''), coalesce(p.moved_to, ''), "
         "coalesce((extract(epoch FROM p.lease_until - now()) * 1000)::bigint, 0), "
         "(SELECT count(*) FROM " CX_T_FILE " f WHERE f.part = p.part), "
-        "(SELECT count(*) FROM " CX_T_EVENT " s WHERE s.part = p.part AND s.kind = 'stopped'), "
-        "EXISTS (SELECT FROM " CX_T_EVENT
-        " s WHERE s.part = p.part AND s.kind = 'stopped' AND s.id > "
-        "coalesce((SELECT max(a.id) FROM " CX_T_EVENT " a WHERE a.part = p.part AND a.kind = "
-        "'accepted'), 0)) "
-        "FROM " CX_T_PART " p ORDER BY 1",
+        "s.stops, coalesce(s.stop > coalesce(s.accepted, 0), false), s.fences FROM " CX_T_PART
+        " p CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE e.kind = 'stopped') AS stops, "
+        "count(*) FILTER (WHERE e.kind = 'fenced') AS fences, "
+        "max(e.id) FILTER (WHERE e.kind = 'stopped') AS stop, "
+        "max(e.id) FILTER (WHERE e.kind = 'accepted') AS accepted "
+        "FROM " CX_T_EVENT " e WHERE e.part = p.part) s ORDER BY 1",
         NULL, 0, types, CX_COUNT_OF(types), read_part_row, &l, NULL, err);
 }
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+typedef struct event_list {
+    cx_fleet_each_event *each;
+    void *arg;
+} event_list;
+
+static cx_status read_event(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    const event_list *l = arg;
+    const cx_fleet_event event = {.part = columns[0].text,
+                                  .owner = columns[1].text,
+                                  .kind = columns[2].text,
+                                  .detail = columns[3].text,
+                                  .at = columns[4].text,
+                                  .epoch = (uint64_t)columns[5].i,
+                                  .ago_ms = columns[6].i,
+                                  .ended_lease = columns[7].b};
+    return l->each(l->arg, &event, err);
+}
+
+/* By the index that has the newest ones of what is asked for at its end. */
+#define EVENTS_SQL(condition)                                                          \
+    "SELECT coalesce(p.name, ''), e.node, e.kind, coalesce(e.detail, ''), "            \
+    "to_char(e.at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), e.epoch, " \
+    "(extract(epoch FROM now() - e.at) * 1000)::bigint, e.prior_until IS NOT NULL "    \
+    "FROM (SELECT * FROM " CX_T_EVENT " " condition                                    \
+    " ORDER BY id DESC LIMIT $1) e LEFT JOIN " CX_T_PART                               \
+    " p ON p.part = e.part ORDER BY e.id DESC"
+
+cx_status cx_fleet_list_events(cx_fleet *fleet, cx_str part, unsigned most,
+                               cx_fleet_each_event *each, void *arg, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT,
+                                       CX_PG_TEXT, CX_PG_INT,  CX_PG_INT,  CX_PG_BOOL};
+    const cx_pg_value values[] = {cx_fleet_int(most), cx_fleet_str(part)};
+    event_list l = {each, arg};
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    return cx_pg_query(
+        fleet->pg,
+        part.size == 0
+            ? EVENTS_SQL("")
+            : EVENTS_SQL("WHERE part = (SELECT part FROM " CX_T_PART " WHERE name = $2)"),
+        values, part.size == 0 ? 1 : 2, types, CX_COUNT_OF(types), read_event, &l, NULL, err);
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
 
 static cx_status read_server(void *arg, const cx_pg_value *columns, cx_err *err)
 {

@@ -408,6 +408,12 @@ cx_status cx_fleet_moved(cx_fleet *fleet, cx_fleet_part *part, const char *where
     if (!cx_failed(status) && changed == 0)
         status = cx_fail_at(err, CX_E_BUSY, "DatabaseAway", CX_NO_OFFSET,
                             "part %u was not marked as moved; try again", part->number);
+    if (!cx_failed(status)) {
+        /* Not where to: an address may have a password. */
+        cx_fleet_part there = *part;
+        there.epoch++;
+        cx_fleet_note(fleet, &there, "moved", "");
+    }
     part->owned = false;
     return status;
 }

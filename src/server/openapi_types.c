@@ -25,7 +25,7 @@ const cx_api_type cx_api_types[] = {
     {"ProblemError", "{parameter?: string, pointer?: string, reason: string}"},
     {"Health", "{status: string}"},
     {"Ready", "{index: string, status: string}"},
-    {"Session", "{file: string|null, folder: string|null, level: TraceLevel, name: string, "
+    {"Session", "{file: string|null, fleet: boolean, folder: string|null, level: TraceLevel, name: string, "
                 "otlp_url: string|null, repo: boolean, scopes: string[], token_file: string|null, "
                 "traces: boolean, version: string}"},
     {"Empty", "{}"},
@@ -348,12 +348,20 @@ const cx_api_type cx_api_types[] = {
      "{agent: string|null, calls: integer, cost_usd: number, errors: integer, first: string|null, "
      "last: string|null, model: string|null, name: string, path: string|null, source: string, "
      "steps: integer, title: string|null, tokens_input: integer, tokens_output: integer}"},
-    {"FleetPart", "{bytes_written: integer, commits: integer, epoch: integer, files: integer, id: string, "
-     "lease_left_ms: integer, moved: boolean, name: string, node: string|null, part: integer, "
-     "served: boolean, stopped: boolean}"},
-    {"FleetNode", "{address: string, draining: boolean, node: string, part: string, silent_ms: integer, "
-     "state: 'up'|'drains'|'silent', up_ms: integer, version: string}"},
-    {"FleetNodes", "{age_ms: integer|null, away: boolean, fleet: string|null, node: string|null, nodes: FleetNode[], "
+    {"FleetPart", "{address: string|null, bytes_written: integer, commits: integer, epoch: integer, "
+     "fences: integer, files: integer, id: string, lease_left_ms: integer, moved: boolean, name: string, "
+     "node: string|null, part: integer, served: boolean, stopped: boolean}"},
+    {"FleetNode", "{address: string, draining: boolean, node: string, part: string, "
+     "role: 'serves'|'opens'|'waits'|null, silent_ms: integer, state: 'up'|'drains'|'silent', up_ms: integer, "
+     "version: string}"},
+    {"FleetEvent", "{ago_ms: integer, at: string, detail: string|null, ended_lease: boolean, epoch: integer, "
+     "kind: string, node: string|null, part: string|null}"},
+    {"FleetConnections", "{accepted: integer, given_up: integer, held: integer, other: integer, own: integer, "
+     "refused: integer}"},
+    {"FleetLag", "{index_away: boolean, index_commits: integer, log_commits: integer, table_commits: integer, "
+     "tables_age_ms: integer|null}"},
+    {"FleetNodes", "{age_ms: integer|null, away: boolean, connections: FleetConnections|null, "
+     "events: FleetEvent[], fleet: string|null, lag: FleetLag|null, node: string|null, nodes: FleetNode[], "
      "part: string|null, parts: FleetPart[], strict: boolean}"},
     {"HistoriesPage", "{histories: HistoryRow[], next_cursor: string|null, not_searched_before: string|null}"},
 

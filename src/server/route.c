@@ -800,7 +800,8 @@ const cx_route cx_routes[] = {
      .response_type = "FleetNodes",
      .codes = "200",
      .handler = cx_api_nodes,
-     .summary = "The fleet that serves this part: parts, who has them, and nodes"},
+     .summary = "The fleet that serves this part: parts, who has them, nodes, "
+                "events, and how far derived tables lag"},
     {.method = "POST",
      .path = "/mcp",
      .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,

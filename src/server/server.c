@@ -113,6 +113,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .body_max = options->body_max,
         .runs = options->runs,
         .watch = options->watch,
+        .part_id = options->part_id,
         .tls = options->tls_cert_path != NULL,
         .open_signed = options->open_signed,
         .open_requests = options->open_requests,

@@ -30,6 +30,7 @@ typedef struct cx_server_options {
     const cx_token *only_token;     /* then: what opens it */
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     cx_part_watch *watch;    /* of the fleet of a part; outlives the server; NULL = it is none */
+    const char *part_id;     /* of that part; as cx_service_options */
     const char *index_where; /* NULL = HOME/cirislens.db */
     bool mcp_writes;         /* as cx_service_options, as the next two */
     const char *user_home, *program;

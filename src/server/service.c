@@ -21,15 +21,33 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* Without those of before people sign in again. */
+static cx_status keep_sessions(cx_service *service, cx_str home, cx_err *err)
+{
+    cx_err why = {0};
+    cx_str path = cx_arena_printf(&service->arena, "%.*s/sessions.json", (int)home.size, home.data);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_failed(cx_sessions_keep(&service->sessions, path.data, &why)))
+        cx_service_log(service, "browsers have to sign in again: %s", why.message);
+    return CX_SUCCESS;
+}
+
 static cx_status init_service(cx_service *service, cx_err *err)
 {
     const cx_service_options *options = &service->options;
-    (void)snprintf(service->cookie, sizeof service->cookie, "cortex_%u", (unsigned)options->port);
+    if (options->part_id != NULL)
+        (void)snprintf(service->cookie, sizeof service->cookie, "cortex_%.16s", options->part_id);
+    else
+        (void)snprintf(service->cookie, sizeof service->cookie, "cortex_%u",
+                       (unsigned)options->port);
     cx_sessions_init(&service->sessions, service->io);
     cx_str home = cx_arena_copy_str(&service->arena,
                                     cx_str_z(options->home_path == NULL ? "" : options->home_path));
     if (home.data == NULL)
         return cx_fail_nomem(err);
+    if (options->part_id != NULL)
+        CX_TRY(keep_sessions(service, home, err));
     cx_token_guard_init(&service->guard, service->io, service->alloc, home.data);
     double requests =
         options->open_requests == 0 ? CX_OPEN_REQUESTS_DEFAULT : options->open_requests;

@@ -65,6 +65,9 @@ typedef struct cx_service_options {
     unsigned open_events;   /* of one key in a minute; 0 = CX_OPEN_EVENTS_DEFAULT */
     bool mcp_writes;        /* offer tokens of scope memory:write the MCP tools that write */
     uint16_t port;          /* that is listened on: cookies of several servers of one host differ */
+    /* 16 hex digits of the id of a part of a fleet: cookies are named after it in place of the
+     * port, and sessions are stored in the data directory.  NULL = none is served. */
+    const char *part_id;
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
     const char *user_home; /* of hooks' calls (live/live.h); NULL = not known */
@@ -94,7 +97,7 @@ struct cx_service {
     size_t body_max;
     cx_token_guard guard;
     cx_sessions sessions;
-    char cookie[24]; /* its name: "cortex_<port>" */
+    char cookie[24]; /* its name: "cortex_<port>", or with the part's id */
     cx_metrics metrics;
     cx_live_feed *feed; /* NULL = no feed */
     cx_runs *runs;      /* NULL = no repository */

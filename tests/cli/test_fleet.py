@@ -292,6 +292,10 @@ def a_part_moves_to_another_database():
         roots = p.ok("roots", "--json", "--actor", "alice", "--home", url("elsewhere"))
         p.fleet("move", "elsewhere", "--to", other)
         check(p.ok("roots", "--json", "--actor", "alice", "--home", other + "#elsewhere") == roots, "roots")
+        # Where to is not among the events: an address may have a password.
+        told = str(server().sql("SELECT p.name || ' ' || e.detail || '.' FROM cortex_fleet.cx_event e JOIN "
+                                "cortex_fleet.cx_part p USING (part) WHERE e.kind = 'moved'"))
+        check("elsewhere ." in told, told)
         done = p.run("append", "note.x", "late", "--actor", "alice", "--home", url("elsewhere"))
         check(done.returncode != 0 and b"moved" in done.stderr, done)
         p.ok("append", "note.x", "at the new place", "--actor", "alice", "--home", other + "#elsewhere")

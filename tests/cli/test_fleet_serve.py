@@ -152,6 +152,33 @@ def scraped(node):
     return found, kinds
 
 
+def signed_in(node):
+    """The cookie of a new session of the page."""
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=PATIENCE_S)
+    try:
+        connection.request("POST", "/api/v1/session",
+                           headers={"Authorization": f"Bearer {node.fleet.token}", "X-Cortex-Page": "1"})
+        answer = connection.getresponse()
+        check(answer.status == 200 and json.loads(answer.read())["fleet"] is True, answer.status)
+        return answer.getheader("Set-Cookie").split(";")[0]
+    finally:
+        connection.close()
+
+
+def by_session(node, cookie, method="GET"):
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=PATIENCE_S)
+    try:
+        connection.request(method, "/api/v1/session", headers={
+            "Cookie": cookie, "X-Cortex-Page": "1", "Sec-Fetch-Site": "same-origin", "Origin": f"http://127.0.0.1:{node.port}"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    except (OSError, http.client.HTTPException):
+        return 0  # it was under way
+    finally:
+        connection.close()
+
+
 @test
 def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
     with Fleet(database) as f:
@@ -167,7 +194,18 @@ def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
         part = got["parts"][0]
         check(part["node"] == "one" and part["served"] and 0 < part["lease_left_ms"] <= 4000, part)
         check(part["id"] == listed[f.part]["id"] and part["epoch"] == listed[f.part]["epoch"] and part["commits"] > 0, part)
-        check(sorted((n["node"], n["state"]) for n in got["nodes"]) == [("one", "up"), ("two", "up")], got)
+        check(sorted((n["node"], n["state"], n["role"]) for n in got["nodes"]) ==
+              [("one", "up", "serves"), ("two", "up", "waits")], got)
+        check(part["address"] == f"127.0.0.1:{one.port}" and part["fences"] == 0, part)
+        check(got["connections"]["own"] + got["connections"]["other"] >= 0 and got["connections"]["refused"] == 0, got)
+        lag = got["lag"]
+        check(lag["log_commits"] >= max(1, lag["table_commits"], lag["index_commits"]) and not lag["index_away"], lag)
+        # What became of this part, the newest first, and of no other one.
+        newest = got["events"][0]
+        check((newest["kind"], newest["node"], newest["epoch"], newest["ended_lease"]) ==
+              ("take", "one", part["epoch"], False), got["events"])
+        check({e["part"] for e in got["events"]} == {f.part}, got["events"])
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", newest["at"]) and newest["ago_ms"] >= 0, newest)
 
         found, kinds = scraped(two)
         table = dict(re.findall(r"^\| `(cortex_fleet_\w+)` \| (gauge|counter)", (HERE.parents[1] / "docs/metrics.md").read_text(),
@@ -194,6 +232,18 @@ def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
         two.kill()
         wait(lambda: scraped(one)[0]["cortex_fleet_node_alive"].get((("node", "two"), key[0])) == 0, "two is silent")
         check([n["state"] for n in one.ask("GET", "/api/v1/nodes")[1]["nodes"] if n["node"] == "two"] == ["silent"])
+        # Who is signed in stays so when a worker is replaced, and is told why it was.
+        cookie = signed_in(one)
+        check(cookie.startswith(f"cortex_{part['id'][:16]}="), cookie)
+        gone = signed_in(one)
+        check(by_session(one, gone, "DELETE") == 200)
+        os.kill(one.worker(), signal.SIGKILL)
+        wait(lambda: by_session(one, cookie) == 200, "the session")
+        check(by_session(one, gone) == 401, "a session that was ended came back")
+        wait(lambda: "released" in [e["kind"] for e in one.ask("GET", "/api/v1/nodes")[1]["events"]], "the released lease")
+        stored = str(f.sql(f"SELECT convert_from(s.bytes, 'UTF8') FROM cortex_fleet.cx_small s JOIN cortex_fleet.cx_part p USING "
+                       f"(part) WHERE p.name = '{f.part}' AND s.name = 'sessions.json'"))
+        check("cortex-sessions-1" in stored and cookie.split("=")[1] not in stored, stored)
     # A node of main is the operator's.
     with Fleet(database) as f:
         f.url, f.part = f"{f.database}#main", "main"
@@ -201,6 +251,8 @@ def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
         node = f.node("three")
         node.wait_said("and serves it")
         wait(lambda: len(node.ask("GET", "/api/v1/nodes")[1]["parts"]) > 2, "all parts")
+        events = node.ask("GET", "/api/v1/nodes")[1]["events"]
+        check(len({e["part"] for e in events}) > 1 and len(events) <= 50, events)
         check(len(scraped(node)[0]["cortex_fleet_part_epoch"]) > 2)
 
 

@@ -695,8 +695,8 @@ RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|a
 @shared
 def a_data_directory_that_is_no_part_has_no_fleet(s):
     told = s.get("/api/v1/nodes").json()
-    assert told == {"age_ms": None, "away": False, "fleet": None, "node": None, "nodes": [], "part": None, "parts": [],
-                    "strict": False}, told
+    assert told == {"age_ms": None, "away": False, "connections": None, "events": [], "fleet": None, "lag": None,
+                    "node": None, "nodes": [], "part": None, "parts": [], "strict": False}, told
     assert "cortex_fleet_" not in s.get("/metrics").body.decode()
 
 

@@ -458,11 +458,15 @@ static cx_status open_watch(cx_serving *s, cx_server_options *options, cx_err *e
                                    .relay = cx_serve_worker_relay,
                                    .tables_age = tables_age,
                                    .arg = s->cli->part};
+    uint8_t id[16];
     if (!s->worker.is_one || home == NULL)
         return CX_SUCCESS;
     CX_TRY(cx_cli_split_database(&s->cli->arena, home, &watch.url, &watch.part, err));
     CX_TRY(cx_part_watch_open(&watch, &s->watch, err));
     options->watch = s->watch;
+    cx_fleet_files_id(s->cli->part, id);
+    cx_hex_encode(cx_bytes_from(id, CX_COUNT_OF(id) / 2), s->part_id);
+    options->part_id = s->part_id;
     return CX_SUCCESS;
 }
 

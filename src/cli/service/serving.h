@@ -31,6 +31,7 @@ typedef struct cx_serving {
     cx_recorder *recorder;
     cx_runs *runs;        /* NULL = no --repo */
     cx_part_watch *watch; /* of a worker's part; NULL = it is none */
+    char part_id[17];     /* .. the beginning of its id, in hex */
     cx_server *server;
     const char *token_path;              /* HOME/token; NULL = tokens are managed elsewhere */
     cx_str token_text;                   /* its contents; shown only on a terminal */

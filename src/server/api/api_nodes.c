@@ -1,21 +1,51 @@
 /*
- * api_nodes.c - the fleet that the served part belongs to: parts and nodes, as JSON and as metrics.
+ * api_nodes.c - the fleet that the served part belongs to: parts, nodes, events and lag, as JSON
+ * and as metrics.
  */
 #include <stdio.h>
 
 #include "json/api.h"
+#include "ledger/api.h"
 #include "server/api/fleet_metrics.h"
 #include "server/feed/part_watch.h"
 #include "server/route.h"
 
+/* A node whose last process was killed has two rows for a while: the newest one counts. */
+static bool is_newest(const cx_watched_fleet *fleet, size_t at)
+{
+    for (size_t i = at + 1; i < fleet->node_count; i++)
+        if (cx_str_eq(fleet->nodes[i].name, fleet->nodes[at].name) &&
+            cx_str_eq(fleet->nodes[i].part, fleet->nodes[at].part))
+            return false;
+    return true;
+}
+
+static bool owns(const cx_watched_part *part, const cx_watched_node *node)
+{
+    return part->node.size != 0 && cx_str_eq(part->node, node->name) &&
+           cx_str_eq(part->name, node->part);
+}
+
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void put_part(cx_json_list *parts, const cx_watched_part *part)
+/* Where clients reach the node that has the part. */
+static cx_str address_of(const cx_watched_fleet *fleet, const cx_watched_part *part)
+{
+    for (size_t i = fleet->node_count; i-- > 0;)
+        if (owns(part, &fleet->nodes[i]))
+            return fleet->nodes[i].address;
+    return CX_STR("");
+}
+
+static void put_part(cx_json_list *parts, const cx_watched_fleet *fleet,
+                     const cx_watched_part *part)
 {
     cx_json_list json = cx_json_list_begin(parts->arena);
+    cx_json_put_maybe(&json, "address", address_of(fleet, part));
     cx_json_put_uint(&json, "bytes_written", part->bytes);
     cx_json_put_uint(&json, "commits", part->commits);
     cx_json_put_uint(&json, "epoch", part->epoch);
+    cx_json_put_uint(&json, "fences", part->fences);
     cx_json_put_uint(&json, "files", part->files);
     cx_json_put_hex(&json, "id", cx_bytes_from(part->id, sizeof part->id));
     cx_json_put_int(&json, "lease_left_ms", part->lease_left_ms);
@@ -28,13 +58,28 @@ static void put_part(cx_json_list *parts, const cx_watched_part *part)
     cx_json_add_object(parts, &json);
 }
 
-static void put_node(cx_json_list *nodes, const cx_watched_node *node)
+/* What a node that can be reckoned with does for its part. */
+static const char *role_of(const cx_watched_fleet *fleet, size_t at)
 {
+    const cx_watched_node *node = &fleet->nodes[at];
+    if (!node->alive || !is_newest(fleet, at))
+        return NULL;
+    for (size_t i = 0; i < fleet->part_count; i++)
+        if (owns(&fleet->parts[i], node))
+            return fleet->parts[i].address.size != 0 ? "serves" : "opens";
+    return node->draining ? NULL : "waits";
+}
+
+static void put_node(cx_json_list *nodes, const cx_watched_fleet *fleet, size_t at)
+{
+    const cx_watched_node *node = &fleet->nodes[at];
     cx_json_list json = cx_json_list_begin(nodes->arena);
+    const char *role = role_of(fleet, at);
     cx_json_put_str(&json, "address", node->address);
     cx_json_put_bool(&json, "draining", node->draining);
     cx_json_put_str(&json, "node", node->name);
     cx_json_put_str(&json, "part", node->part);
+    cx_json_put_maybe(&json, "role", role == NULL ? CX_STR("") : cx_str_z(role));
     cx_json_put_int(&json, "silent_ms", node->silent_ms);
     cx_json_put_z(&json, "state", !node->alive ? "silent" : node->draining ? "drains" : "up");
     cx_json_put_int(&json, "up_ms", node->up_ms);
@@ -42,24 +87,83 @@ static void put_node(cx_json_list *nodes, const cx_watched_node *node)
     cx_json_add_object(nodes, &json);
 }
 
-static cx_status answer(cx_call *call, const cx_watched_fleet *fleet, cx_err *err)
+static void put_event(cx_json_list *events, const cx_watched_event *event)
+{
+    cx_json_list json = cx_json_list_begin(events->arena);
+    cx_json_put_int(&json, "ago_ms", event->ago_ms);
+    cx_json_put_str(&json, "at", event->at);
+    cx_json_put_maybe(&json, "detail", event->detail);
+    cx_json_put_bool(&json, "ended_lease", event->ended_lease);
+    cx_json_put_uint(&json, "epoch", event->epoch);
+    cx_json_put_str(&json, "kind", event->kind);
+    cx_json_put_maybe(&json, "node", event->node);
+    cx_json_put_maybe(&json, "part", event->part);
+    cx_json_add_object(events, &json);
+}
+
+static void put_connections(cx_json_list *json, const cx_relay_counts *relay)
+{
+    cx_json_list counts = cx_json_list_begin(json->arena);
+    uint64_t here = relay->held + relay->own;
+    cx_json_put_uint(&counts, "accepted", relay->accepted);
+    cx_json_put_uint(&counts, "given_up", relay->given_up);
+    cx_json_put_uint(&counts, "held", relay->held);
+    cx_json_put_uint(&counts, "other", relay->open > here ? relay->open - here : 0);
+    cx_json_put_uint(&counts, "own", relay->own);
+    cx_json_put_uint(&counts, "refused", relay->refused);
+    cx_json_put_object(json, "connections", &counts);
+}
+
+/* How far what is derived from the log of the served part lags. */
+static cx_status put_lag(cx_json_list *json, const cx_watched_fleet *fleet, cx_recorder *recorder,
+                         cx_err *err)
+{
+    cx_json_list lag = cx_json_list_begin(json->arena);
+    cx_tables_status tables;
+    cx_feed_status feed;
+    CX_TRY(cx_home_tables_status(cx_recorder_home(recorder), &tables, err));
+    cx_recorder_feed_get_status(recorder, &feed);
+    cx_json_put_bool(&lag, "index_away", feed.away || !feed.running);
+    cx_json_put_uint(&lag, "index_commits", feed.index_commits);
+    cx_json_put_uint(&lag, "log_commits", tables.log_commits);
+    cx_json_put_uint(&lag, "table_commits", tables.table_commits);
+    if (fleet->has_tables_age)
+        cx_json_put_uint(&lag, "tables_age_ms", fleet->tables_age_ms);
+    else
+        cx_json_put_null(&lag, "tables_age_ms");
+    cx_json_put_object(json, "lag", &lag);
+    return CX_SUCCESS;
+}
+
+static cx_status answer(cx_call *call, const cx_watched_fleet *fleet, bool is_part, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(call->arena), parts = cx_json_list_begin(call->arena);
-    cx_json_list nodes = cx_json_list_begin(call->arena);
+    cx_json_list nodes = cx_json_list_begin(call->arena), events = cx_json_list_begin(call->arena);
     cx_json value;
     for (size_t i = 0; i < fleet->part_count; i++)
-        put_part(&parts, &fleet->parts[i]);
+        put_part(&parts, fleet, &fleet->parts[i]);
     for (size_t i = 0; i < fleet->node_count; i++)
-        put_node(&nodes, &fleet->nodes[i]);
+        put_node(&nodes, fleet, i);
+    for (size_t i = 0; i < fleet->event_count; i++)
+        put_event(&events, &fleet->events[i]);
     if (fleet->known)
         cx_json_put_uint(&json, "age_ms", fleet->age_ms);
     else
         cx_json_put_null(&json, "age_ms");
     cx_json_put_bool(&json, "away", fleet->away);
+    if (is_part)
+        put_connections(&json, &fleet->relay);
+    else
+        cx_json_put_null(&json, "connections");
+    cx_json_put_array(&json, "events", &events);
     if (fleet->known)
         cx_json_put_hex(&json, "fleet", cx_bytes_from(fleet->id, sizeof fleet->id));
     else
         cx_json_put_null(&json, "fleet");
+    if (is_part && call->service->recorder != NULL)
+        CX_TRY(put_lag(&json, fleet, call->service->recorder, err));
+    else
+        cx_json_put_null(&json, "lag");
     cx_json_put_maybe(&json, "node", fleet->node == NULL ? CX_STR("") : cx_str_z(fleet->node));
     cx_json_put_array(&json, "nodes", &nodes);
     cx_json_put_maybe(&json, "part", fleet->part);
@@ -75,7 +179,7 @@ cx_status cx_api_nodes(cx_call *call, cx_err *err)
     cx_watched_fleet fleet = {.known = false};
     if (watch != NULL)
         CX_TRY(cx_part_watch_read(watch, call->arena, &fleet, err));
-    return answer(call, &fleet, err);
+    return answer(call, &fleet, watch != NULL, err);
 }
 
 /* --- metrics ---------------------------------------------------------------------------------- */
@@ -169,16 +273,6 @@ static bool is_alive(const cx_watched_node *node)
 static bool is_draining(const cx_watched_node *node)
 {
     return node->draining;
-}
-
-/* A node whose last process was killed has two rows for a while: the newest one counts. */
-static bool is_newest(const cx_watched_fleet *fleet, size_t at)
-{
-    for (size_t i = at + 1; i < fleet->node_count; i++)
-        if (cx_str_eq(fleet->nodes[i].name, fleet->nodes[at].name) &&
-            cx_str_eq(fleet->nodes[i].part, fleet->nodes[at].part))
-            return false;
-    return true;
 }
 
 static void write_node_lines(cx_buf *out, const cx_watched_fleet *fleet, const char *name,

@@ -97,7 +97,7 @@ static void add_flag(cx_json_list *list, const char *name, bool value)
     cx_json_list_put(list, cx_str_z(name), cx_json_make_bool(value));
 }
 
-/* {"file","folder","level","name","otlp_url","repo","scopes","token_file","traces","version"} */
+/* {"file","fleet","folder","level","name","otlp_url","repo","scopes","token_file","traces","version"} */
 static cx_status answer_session(cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
@@ -110,6 +110,7 @@ static cx_status answer_session(cx_call *call, cx_err *err)
     const char *file = service->options.file_path;
     cx_json_list_put(&list, CX_STR("file"),
                      file == NULL ? cx_json_make_null() : cx_json_make_str(cx_str_z(file)));
+    add_flag(&list, "fleet", service->options.watch != NULL);
     bool reads_runs = service->runs != NULL && (call->token.scopes & CX_SCOPE_RUN_READ) != 0;
     cx_str folder = reads_runs ? cx_str_z(cx_runs_repo(service->runs)) : CX_STR("");
     cx_json_put_maybe(&list, "folder", cx_utf8_valid(folder) ? folder : CX_STR(""));
@@ -157,10 +158,9 @@ cx_status cx_api_session(cx_call *call, cx_err *err)
 
 cx_status cx_api_session_end(cx_call *call, cx_err *err)
 {
-    (void)err;
     cx_str cookie = cx_session_cookie(call->request.cookie, call->service->cookie);
     if (cookie.data != NULL)
-        cx_sessions_end(&call->service->sessions, cookie);
+        CX_TRY(cx_sessions_end(&call->service->sessions, cookie, err));
     cx_call_header(call, "Set-Cookie", "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict%s",
                    call->service->cookie, cookie_ends(call));
     cx_buf_add_z(&call->response.body, "{}\n");

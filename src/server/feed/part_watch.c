@@ -25,6 +25,7 @@ struct cx_part_watch {
     cx_arena arena; /* of the rows */
     CX_VEC(cx_watched_part) parts;
     CX_VEC(cx_watched_node) nodes;
+    CX_VEC(cx_watched_event) events;
 };
 
 static uint64_t now_ns(void)
@@ -47,6 +48,7 @@ typedef struct reading {
     cx_arena arena;
     CX_VEC(cx_watched_part) parts;
     CX_VEC(cx_watched_node) nodes;
+    CX_VEC(cx_watched_event) events;
 } reading;
 
 static cx_str kept(reading *r, cx_str text)
@@ -54,13 +56,13 @@ static cx_str kept(reading *r, cx_str text)
     return text.size == 0 ? CX_STR("") : cx_arena_copy_str(&r->arena, text);
 }
 
-/* The node of "NODE/process", while its lease is on. */
-static cx_str owner_of(const cx_fleet_row *row)
+/* Of "NODE/process". */
+static cx_str node_of(cx_str owner)
 {
-    size_t size = row->owner.size;
-    while (size != 0 && row->owner.data[size - 1] != '/')
+    size_t size = owner.size;
+    while (size != 0 && owner.data[size - 1] != '/')
         size--;
-    return row->lease_left_ms > 0 && size > 1 ? cx_str_from(row->owner.data, size - 1) : CX_STR("");
+    return size > 1 ? cx_str_from(owner.data, size - 1) : CX_STR("");
 }
 
 static cx_status note_part(void *arg, const cx_fleet_row *row, cx_err *err)
@@ -71,18 +73,19 @@ static cx_status note_part(void *arg, const cx_fleet_row *row, cx_err *err)
     cx_watched_part *part = cx_vec_push(&r->parts, cx_alloc_default());
     if (part == NULL)
         return cx_fail_nomem(err);
-    *part =
-        (cx_watched_part){.number = row->number,
-                          .epoch = row->epoch,
-                          .commits = row->next,
-                          .bytes = row->bytes,
-                          .files = row->files,
-                          .name = kept(r, row->name),
-                          .node = kept(r, owner_of(row)),
-                          .address = row->lease_left_ms > 0 ? kept(r, row->address) : CX_STR(""),
-                          .moved_to = kept(r, row->moved_to),
-                          .lease_left_ms = row->lease_left_ms > 0 ? row->lease_left_ms : 0,
-                          .stopped = row->stopped};
+    *part = (cx_watched_part){
+        .number = row->number,
+        .epoch = row->epoch,
+        .commits = row->next,
+        .bytes = row->bytes,
+        .files = row->files,
+        .fences = row->fences,
+        .name = kept(r, row->name),
+        .node = row->lease_left_ms > 0 ? kept(r, node_of(row->owner)) : CX_STR(""),
+        .address = row->lease_left_ms > 0 ? kept(r, row->address) : CX_STR(""),
+        .moved_to = kept(r, row->moved_to),
+        .lease_left_ms = row->lease_left_ms > 0 ? row->lease_left_ms : 0,
+        .stopped = row->stopped};
     memcpy(part->id, row->id, sizeof part->id);
     return CX_SUCCESS;
 }
@@ -106,6 +109,23 @@ static cx_status note_node(void *arg, const cx_fleet_node_row *row, cx_err *err)
     return CX_SUCCESS;
 }
 
+static cx_status note_event(void *arg, const cx_fleet_event *row, cx_err *err)
+{
+    reading *r = arg;
+    cx_watched_event *event = cx_vec_push(&r->events, cx_alloc_default());
+    if (event == NULL)
+        return cx_fail_nomem(err);
+    *event = (cx_watched_event){.part = kept(r, row->part),
+                                .node = kept(r, node_of(row->owner)),
+                                .kind = kept(r, row->kind),
+                                .detail = kept(r, row->detail),
+                                .at = kept(r, row->at),
+                                .epoch = row->epoch,
+                                .ago_ms = row->ago_ms,
+                                .ended_lease = row->ended_lease};
+    return CX_SUCCESS;
+}
+
 static cx_status read_rows(cx_part_watch *w, reading *r, cx_err *err)
 {
     const cx_fleet_options options = {
@@ -113,13 +133,18 @@ static cx_status read_rows(cx_part_watch *w, reading *r, cx_err *err)
     if (w->fleet == NULL)
         CX_TRY(cx_fleet_open(w->options.url, &options, &w->fleet, err));
     CX_TRY(cx_fleet_list(w->fleet, note_part, r, err));
-    return cx_fleet_list_nodes(w->fleet, note_node, r, err);
+    CX_TRY(cx_fleet_list_nodes(w->fleet, note_node, r, err));
+    /* PW2 */
+    return cx_fleet_list_events(
+        w->fleet, cx_str_is(w->options.part, CX_FLEET_MAIN) ? CX_STR("") : w->options.part,
+        CX_WATCHED_EVENTS_MAX, note_event, r, err);
 }
 
 static void done_reading(reading *r)
 {
     cx_vec_done(&r->parts, cx_alloc_default());
     cx_vec_done(&r->nodes, cx_alloc_default());
+    cx_vec_done(&r->events, cx_alloc_default());
     cx_arena_done(&r->arena);
 }
 
@@ -129,8 +154,10 @@ static void exchange(cx_part_watch *w, reading *r)
     reading old = {.arena = w->arena};
     memcpy(&old.parts, &w->parts, sizeof old.parts);
     memcpy(&old.nodes, &w->nodes, sizeof old.nodes);
+    memcpy(&old.events, &w->events, sizeof old.events);
     memcpy(&w->parts, &r->parts, sizeof w->parts);
     memcpy(&w->nodes, &r->nodes, sizeof w->nodes);
+    memcpy(&w->events, &r->events, sizeof w->events);
     w->arena = r->arena;
     *r = old;
     w->known = true;
@@ -199,6 +226,7 @@ void cx_part_watch_close(cx_part_watch *w)
     cx_fleet_close(w->fleet);
     cx_vec_done(&w->parts, cx_alloc_default());
     cx_vec_done(&w->nodes, cx_alloc_default());
+    cx_vec_done(&w->events, cx_alloc_default());
     cx_arena_done(&w->arena);
     cx_lock_done(&w->lock);
     cx_alloc_free(cx_alloc_default(), w, sizeof *w);
@@ -221,7 +249,8 @@ static bool copy_rows(const cx_part_watch *w, cx_arena *arena, cx_watched_fleet 
 {
     cx_watched_part *parts = CX_ARENA_ARRAY(arena, cx_watched_part, w->parts.count + 1);
     cx_watched_node *nodes = CX_ARENA_ARRAY(arena, cx_watched_node, w->nodes.count + 1);
-    if (parts == NULL || nodes == NULL)
+    cx_watched_event *events = CX_ARENA_ARRAY(arena, cx_watched_event, w->events.count + 1);
+    if (parts == NULL || nodes == NULL || events == NULL)
         return false;
     for (size_t i = 0; i < w->parts.count; i++) {
         parts[i] = w->parts.items[i];
@@ -235,8 +264,17 @@ static bool copy_rows(const cx_part_watch *w, cx_arena *arena, cx_watched_fleet 
         if (!copy_texts(arena, texts, CX_COUNT_OF(texts)))
             return false;
     }
+    for (size_t i = 0; i < w->events.count; i++) {
+        events[i] = w->events.items[i];
+        cx_str *texts[] = {&events[i].part, &events[i].node, &events[i].kind, &events[i].detail,
+                           &events[i].at};
+        if (!copy_texts(arena, texts, CX_COUNT_OF(texts)))
+            return false;
+    }
     out->parts = parts;
     out->nodes = nodes;
+    out->events = events;
+    out->event_count = w->events.count;
     out->part_count = w->parts.count;
     out->node_count = w->nodes.count;
     return true;

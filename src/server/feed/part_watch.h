@@ -1,6 +1,6 @@
 /*
  * part_watch.h - the fleet that a served part belongs to, as its database says: parts, nodes,
- * leases (docs/fleet.md).
+ * leases, events (docs/fleet.md).
  *
  *   PW1  The database is asked by a thread of its own, every two seconds: no request waits for it.
  *   PW2  Only a node of the part "main" is told of other parts: a part is a tenant's.
@@ -30,7 +30,7 @@ typedef struct cx_part_watch_options {
 } cx_part_watch_options;
 
 typedef struct cx_watched_part {
-    uint64_t number, epoch, commits, bytes, files;
+    uint64_t number, epoch, commits, bytes, files, fences;
     uint8_t id[16];
     cx_str name, node, address, moved_to; /* node: of the process that has it; empty = none has */
     int64_t lease_left_ms;
@@ -43,6 +43,16 @@ typedef struct cx_watched_node {
     bool draining, alive;
 } cx_watched_node;
 
+/* As cx_fleet_event (fleet/fleet.h). */
+typedef struct cx_watched_event {
+    cx_str part, node, kind, detail, at;
+    uint64_t epoch;
+    int64_t ago_ms; /* when the database was asked */
+    bool ended_lease;
+} cx_watched_event;
+
+#define CX_WATCHED_EVENTS_MAX 50
+
 typedef struct cx_watched_fleet {
     bool known;      /* it was asked once with success: what follows is of then */
     bool away;       /* the last question failed */
@@ -53,7 +63,8 @@ typedef struct cx_watched_fleet {
     const char *node;
     const cx_watched_part *parts;
     const cx_watched_node *nodes;
-    size_t part_count, node_count;
+    const cx_watched_event *events; /* the newest first */
+    size_t part_count, node_count, event_count;
     cx_relay_counts relay;
     bool has_tables_age;
     uint64_t tables_age_ms;

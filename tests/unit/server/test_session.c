@@ -1,8 +1,11 @@
 /* Sessions of browsers: begun, found, ended; whose page asks; which coding a file is sent in. */
 #include "server/session.h"
 
+#include <stdio.h>
+
 #include "server/origin.h"
 #include "server/page/page.h"
+#include "tests/support/folder.h"
 #include "tests/test.h"
 
 /* A clock that stands where it is put. */
@@ -37,9 +40,9 @@ CX_TEST(sessions_are_known_until_they_end)
     CHECK_STATUS(cx_sessions_begin(&sessions, &token, other, &err), &err);
     CHECK(strcmp(text, other) != 0);
     CHECK(cx_sessions_find(&sessions, cx_str_z(text), &found) && cx_digest_eq(&found, &token));
-    cx_sessions_end(&sessions, cx_str_z(other));
+    CHECK_STATUS(cx_sessions_end(&sessions, cx_str_z(other), &err), &err);
     CHECK(!cx_sessions_find(&sessions, cx_str_z(other), &found));
-    cx_sessions_end(&sessions, cx_str_z(other));
+    CHECK_STATUS(cx_sessions_end(&sessions, cx_str_z(other), &err), &err);
     clock_ns += CX_SESSION_SECONDS * UINT64_C(1000000000) - 1;
     CHECK(cx_sessions_find(&sessions, cx_str_z(text), &found));
     clock_ns++;
@@ -47,6 +50,58 @@ CX_TEST(sessions_are_known_until_they_end)
     io.random = no_randomness;
     CHECK(cx_failed(cx_sessions_begin(&sessions, &token, text, &err)));
     cx_sessions_done(&sessions);
+}
+
+/* Two processes with clocks of their own, and one file. */
+CX_TEST(stored_sessions_are_those_of_the_next_process)
+{
+    static cx_sessions first, second, third;
+    cx_io io = *cx_io_system();
+    cx_err err;
+    char text[CX_SESSION_TEXT_SIZE + 1], other[CX_SESSION_TEXT_SIZE + 1];
+    char folder[FOLDER_PATH_SIZE], path[FOLDER_PATH_SIZE + 16];
+    cx_digest token = cx_digest_of(cx_str_bytes(CX_STR("token"))), found;
+    cx_buf file;
+    io.monotonic_ns = standing_clock;
+    folder_fresh(folder, "sessions");
+    CHECK_INT(io.mkdir(&io, folder), 0);
+    (void)snprintf(path, sizeof path, "%s/sessions.json", folder);
+    clock_ns = 1000;
+    cx_sessions_init(&first, &io);
+    CHECK_STATUS(cx_sessions_keep(&first, path, &err), &err);
+    CHECK_STATUS(cx_sessions_begin(&first, &token, text, &err), &err);
+    CHECK_STATUS(cx_sessions_begin(&first, &token, other, &err), &err);
+    CHECK_STATUS(cx_sessions_end(&first, cx_str_z(other), &err), &err);
+    cx_buf_init(&file, cx_alloc_default());
+    CHECK_STATUS(cx_io_read_file(&io, path, 1 << 20, &file, &err), &err);
+    CHECK(strstr(cx_buf_z(&file), text) == NULL);
+    clock_ns = UINT64_C(1) << 60;
+    cx_sessions_init(&second, &io);
+    CHECK_STATUS(cx_sessions_keep(&second, path, &err), &err);
+    CHECK(cx_sessions_find(&second, cx_str_z(text), &found) && cx_digest_eq(&found, &token));
+    CHECK(!cx_sessions_find(&second, cx_str_z(other), &found));
+    clock_ns += (CX_SESSION_SECONDS - 60) * UINT64_C(1000000000);
+    CHECK(cx_sessions_find(&second, cx_str_z(text), &found));
+    clock_ns += 60 * UINT64_C(1000000000);
+    CHECK(!cx_sessions_find(&second, cx_str_z(text), &found));
+    /* A file that cannot be read: none of before, and the next one is stored again. */
+    CHECK_STATUS(cx_io_replace_private_file(&io, path, cx_str_bytes(CX_STR("{}")), &err), &err);
+    cx_sessions_init(&third, &io);
+    CHECK_STR(cx_str_z(cx_failed(cx_sessions_keep(&third, path, &err)) ? err.tag : ""),
+              "BadSessions");
+    CHECK_STATUS(cx_sessions_begin(&third, &token, text, &err), &err);
+    CHECK_STATUS(cx_sessions_keep(&third, path, &err), &err);
+    CHECK(cx_sessions_find(&third, cx_str_z(text), &found));
+    /* One that cannot be stored is none. */
+    third.path = "/nowhere/sessions.json";
+    CHECK(cx_failed(cx_sessions_begin(&third, &token, other, &err)));
+    CHECK_INT(third.count, 1);
+    CHECK(cx_failed(cx_sessions_end(&third, cx_str_z(text), &err)) && third.count == 0);
+    cx_buf_done(&file);
+    cx_sessions_done(&first);
+    cx_sessions_done(&second);
+    cx_sessions_done(&third);
+    folder_remove(folder);
 }
 
 CX_TEST(sessions_evict_the_least_recently_used)

@@ -404,11 +404,40 @@ export interface FleetAgent {
   traces: number[];
 }
 
+export interface FleetConnections {
+  accepted: number;
+  given_up: number;
+  held: number;
+  other: number;
+  own: number;
+  refused: number;
+}
+
+export interface FleetEvent {
+  ago_ms: number;
+  at: string;
+  detail: string | null;
+  ended_lease: boolean;
+  epoch: number;
+  kind: string;
+  node: string | null;
+  part: string | null;
+}
+
+export interface FleetLag {
+  index_away: boolean;
+  index_commits: number;
+  log_commits: number;
+  table_commits: number;
+  tables_age_ms: number | null;
+}
+
 export interface FleetNode {
   address: string;
   draining: boolean;
   node: string;
   part: string;
+  role: 'serves' | 'opens' | 'waits' | null;
   silent_ms: number;
   state: 'up' | 'drains' | 'silent';
   up_ms: number;
@@ -418,7 +447,10 @@ export interface FleetNode {
 export interface FleetNodes {
   age_ms: number | null;
   away: boolean;
+  connections: FleetConnections | null;
+  events: FleetEvent[];
   fleet: string | null;
+  lag: FleetLag | null;
   node: string | null;
   nodes: FleetNode[];
   part: string | null;
@@ -427,9 +459,11 @@ export interface FleetNodes {
 }
 
 export interface FleetPart {
+  address: string | null;
   bytes_written: number;
   commits: number;
   epoch: number;
+  fences: number;
   files: number;
   id: string;
   lease_left_ms: number;
@@ -1469,6 +1503,7 @@ export interface SentScopes {
 
 export interface Session {
   file: string | null;
+  fleet: boolean;
   folder: string | null;
   level: TraceLevel;
   name: string;

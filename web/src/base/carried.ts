@@ -76,6 +76,7 @@ export class Carried implements Answers {
         folder: null,
         level: 'full_traces',
         name: 'file',
+        fleet: false,
         otlp_url: null,
         repo: false,
         scopes: [],
