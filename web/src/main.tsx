@@ -31,6 +31,7 @@ function Bar() {
       <ul>
         {screens
           .filter((screen) => screen.inBar && (who?.file == null || screen.id === 'debugger'))
+          .filter((screen) => !screen.ofFleet || who?.fleet)
           .map((screen) => (
             <li key={screen.id}>
               <a

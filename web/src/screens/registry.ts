@@ -10,6 +10,7 @@ import {Fleet} from './fleet/fleet';
 import {Heatmap} from './heatmap/heatmap';
 import {Inbox} from './inbox/inbox';
 import {Live} from './live/live';
+import {Nodes} from './nodes/nodes';
 import {Run} from './run/run';
 import {Trace} from './trace/trace';
 
@@ -20,6 +21,8 @@ export interface Screen {
   icon: IconName;
   /** In the bar at the left; others are reached by links from there. */
   inBar: boolean;
+  /** Only where a part of a fleet is served. */
+  ofFleet?: boolean;
   view: ComponentType;
 }
 
@@ -32,6 +35,7 @@ export const screens: readonly Screen[] = [
   {id: 'cases', title: 'Cases', icon: 'merge', inBar: true, view: Cases},
   {id: 'trace', title: 'Traces', icon: 'lock', inBar: true, view: Trace},
   {id: 'fleet', title: 'Fleet', icon: 'fit', inBar: true, view: Fleet},
+  {id: 'nodes', title: 'Nodes', icon: 'nodes', inBar: true, ofFleet: true, view: Nodes},
   {id: 'compare', title: 'Compare', icon: 'fork', inBar: true, view: Compare},
   {id: 'heatmap', title: 'Heatmap', icon: 'fold', inBar: true, view: Heatmap},
 ];

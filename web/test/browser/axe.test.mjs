@@ -32,6 +32,7 @@ async function every(page, s) {
     ...new Set([
       ...bar,
       '#/debugger/all',
+      '#/nodes',
       trace,
       `#/run/${OUTSIDE}`,
       `#/run/${FIXED}?tab=events&event=30`,
