@@ -6,7 +6,8 @@ Starts a PostgreSQL of its own with a synchronous standby on loopback, makes a f
 one is drained and upgraded, and the primary is lost and its standby promoted.  At the end everything that was
 acknowledged must be there once, and `cortex verify --home` must hold.
 
---stay leaves all of it running afterwards, and prints the address of the page: watch it while you kill nodes yourself.
+It begins with the address of the page: open it, and watch parts, nodes and events while all this happens.  --stay leaves
+everything running afterwards, for you to kill.
 PROGRAM is build/release/bin/cortex unless named.  Needs the package postgresql.  Nothing of the system is touched; all
 is in one temporary folder, and gone at the end.
 """
@@ -37,13 +38,17 @@ def say(*words):
 class Node:
     """cortex serve --fleet: a parent, which holds the address, and a worker."""
 
-    def __init__(self, demo, name):
+    def __init__(self, demo, name, listen="127.0.0.1:0"):
         self.demo, self.name = demo, name
         self.log = open(demo.folder / f"{name}.log", "a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [demo.program, "serve", "--fleet", demo.url, "--node", name, "--listen", "127.0.0.1:0", "--json"], text=True,
+            [demo.program, "serve", "--fleet", demo.url, "--node", name, "--listen", listen, "--json"], text=True,
             stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=demo.env, start_new_session=True)
         self.address = json.loads(self.process.stdout.readline())["url"]
+
+    def again(self):
+        """The same node, where browsers know it."""
+        return Node(self.demo, self.name, self.address.split("//")[1])
 
     def kill(self):
         """Parent and worker at once, as when the machine is lost."""
@@ -140,6 +145,7 @@ class Demo:
         self.nodes = [Node(self, name) for name in ("n1", "n2", "n3")]
         say("three nodes:", ", ".join(f"{node.name} at {node.address}" for node in self.nodes))
         say("served by", self.owner())
+        self.show_page()
         self.clients = [Client(self, f"client-{n}") for n in range(3)]
 
     def written(self):
@@ -151,7 +157,7 @@ class Demo:
         say(f"{name} is killed, parent and worker; its lease runs out")
         after = self.owner(other_than=name)
         say(f"{after} serves after {time.monotonic() - begun:.1f} s; {self.written()} acknowledged so far")
-        self.nodes[self.nodes.index(self.named(name))] = Node(self, name)
+        self.nodes[self.nodes.index(self.named(name))] = self.named(name).again()
 
     def upgrade_the_owner(self):
         name, begun = self.owner(), time.monotonic()
@@ -161,7 +167,7 @@ class Demo:
         say(f"{after} serves after {time.monotonic() - begun:.1f} s")
         self.named(name).stop()
         self.cortex("fleet", "drain", name, "--undo", "--database", self.url)
-        self.nodes[self.nodes.index(self.named(name))] = Node(self, name)
+        self.nodes[self.nodes.index(self.named(name))] = self.named(name).again()
 
     def lose_the_primary(self):
         before, begun = self.written(), time.monotonic()
@@ -194,9 +200,16 @@ class Demo:
         say("cortex verify --home:", self.cortex("verify", "--home", self.url).splitlines()[0])
         say("cortex fleet doctor --chains:", self.cortex("fleet", "doctor", "--chains", "--database", self.url).splitlines()[-1])
 
+    def show_page(self):
+        say("watch it in a browser:")
+        for node in self.nodes:
+            print(f"            {node.address}/#token={self.token}&to=%2Fnodes    ({node.name})", flush=True)
+
     def stay(self):
-        say("the page:", ", ".join(node.address for node in self.nodes), "with the token", self.token)
-        say(f"the fleet: cortex fleet nodes --database '{self.url}'")
+        self.show_page()
+        for node in self.nodes:
+            say(f"kill {node.name}: kill -9 -{node.process.pid}")
+        say(f"in a terminal: {self.program} fleet nodes --database '{self.url}'")
         say("Ctrl-C ends all of it")
         try:
             signal.pause()

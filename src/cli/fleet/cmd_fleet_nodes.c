@@ -95,10 +95,12 @@ static const cx_cli_option nodes_options[] = {CX_CLI_OPTION_DATABASE, CX_CLI_OPT
 const cx_cli_command cx_cli_fleet_nodes = {
     .name = "fleet nodes",
     .purpose = "list the nodes of a fleet",
-    .about = "Shows each process of 'cortex serve --fleet', as it said last: its node, the part it "
-             "serves or hands connections on for, where clients connect, and whether it drains. "
-             "A node says every second that it is there; one that was killed is silent. 'cortex "
-             "fleet parts' shows which of them owns a part.",
+    .about =
+        "Shows each process of 'cortex serve --fleet', as it said last: its node, the part it "
+        "serves or hands connections on for, where clients connect, and whether it drains. "
+        "A node says every second that it is there; one that was killed is silent. 'cortex "
+        "fleet parts' shows which of them owns a part. The page of any node shows both under Nodes "
+        "(#/nodes), renewed while it is open.",
     .options = nodes_options,
     .option_count = CX_COUNT_OF(nodes_options),
     .exits = "0 answered" CX_CLI_EXITS_DATABASE,

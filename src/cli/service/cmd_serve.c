@@ -747,8 +747,8 @@ static const cx_cli_option options[] = {
                "other than loopback needs TLS, or --insecure."),
     CX_CLI_OPT("fleet", 0, CX_CLI_TEXT, "URL[#PART]",
                "Be a node of the fleet in this database: take the part (default main) when it is "
-               "free and serve it, else hand connections on to the node that does. See "
-               "docs/fleet.md."),
+               "free and serve it, else hand connections on to the node that does. The page shows "
+               "nodes and parts under Nodes. See docs/fleet.md."),
     CX_CLI_OPT("node", 0, CX_CLI_TEXT, "NAME",
                "With --fleet: the name of this node; default the name of the machine."),
     CX_CLI_OPT("node-listen", 0, CX_CLI_TEXT, "ADDR:PORT",
