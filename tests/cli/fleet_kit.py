@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import kit
@@ -95,8 +96,9 @@ class Node:
         finally:
             connection.close()
 
-    def write(self, key, timeout=PATIENCE_S):
-        return self.ask("POST", "/api/v1/actors/ann/memories", {**FACT, "key": key}, timeout)
+    def write(self, key, timeout=PATIENCE_S, statement=FACT["data"]["statement"]):
+        return self.ask("POST", "/api/v1/actors/ann/memories",
+                        {**FACT, "data": {**FACT["data"], "statement": statement}, "key": key}, timeout)
 
 
 class Database:
@@ -195,3 +197,56 @@ class Machine(Repo):
     def cortex(self, *args, env=None, popen=False):
         more = {name: value for name, value in self.fleet.env_of(self.node).items() if name.startswith("CORTEX_")}
         return super().cortex(*args, env={**more, **(env or {})}, popen=popen)
+
+
+class Writer(threading.Thread):
+    """A client that writes keys, and asks again with the same key after each failure.  With `prefix` each key is also what
+    it writes, with that before it."""
+
+    def __init__(self, nodes, retries=True, pause=0.01, patience=PATIENCE_S, prefix=None):
+        super().__init__(daemon=True)
+        self.nodes, self.retries, self.pause, self.patience, self.prefix = nodes, retries, pause, patience, prefix
+        self.entries, self.failures, self.lost, self.slowest = {}, [], [], 0.0
+        self.times = []  # of acknowledgements
+        self.ends = False
+        self.start()
+
+    def run(self):
+        n = 0
+        while not self.ends:
+            n += 1
+            self.write(f"key-{id(self)}-{n}", n)
+            time.sleep(self.pause)  # a connection has a port for a minute
+
+    def write(self, key, n):
+        begun = time.monotonic()
+        said = {} if self.prefix is None else {"statement": self.prefix + key}
+        while True:
+            try:
+                status, answer = self.nodes[n % len(self.nodes)].write(key, **said)
+                if status in (200, 201):
+                    break
+                self.failures.append((key, status, answer))
+            except (OSError, http.client.HTTPException) as problem:
+                self.failures.append((key, repr(problem)))
+            if not self.retries or time.monotonic() - begun > self.patience:
+                self.lost.append(key)
+                return
+            n += 1
+            time.sleep(0.02)
+        self.times.append(time.monotonic())
+        self.slowest = max(self.slowest, self.times[-1] - begun)
+        self.entries[key] = answer["entry"]
+
+    def end(self):
+        self.ends = True
+        self.join(self.patience)
+        check(not self.is_alive(), "a client waits for an answer")
+        return self
+
+
+def wait(condition, *what):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        check(time.monotonic() < end, "waited for", *what)
+        time.sleep(0.02)

@@ -26,62 +26,13 @@ sys.path.insert(0, str(HERE.parent / "fleet"))
 ARGUMENTS, sys.argv = sys.argv[1:], sys.argv[:1] + [a for a in sys.argv[1:] if os.path.isfile(a)]
 import kit  # noqa: E402
 import cluster as clusters  # noqa: E402
-from fleet_kit import FACT, PATIENCE_S, Database, Fleet, Node, children_of  # noqa: E402
+from fleet_kit import FACT, PATIENCE_S, Database, Fleet, Node, Writer, children_of, wait  # noqa: E402
 from kit import BIN, check, main, test  # noqa: E402
 
 kit.arguments[:] = [a for a in ARGUMENTS if not os.path.isfile(a)]
 LONG = int(os.environ.get("CORTEX_FLEET_SECONDS", "0"))
 LONG = LONG if LONG >= 30 else 0
 times = []
-
-
-class Writer(threading.Thread):
-    """A client that writes keys, and asks again with the same key after each failure."""
-
-    def __init__(self, nodes, retries=True):
-        super().__init__(daemon=True)
-        self.nodes, self.retries = nodes, retries
-        self.entries, self.failures, self.lost, self.slowest = {}, [], [], 0.0
-        self.ends = False
-        self.start()
-
-    def run(self):
-        n = 0
-        while not self.ends:
-            n += 1
-            self.write(f"key-{id(self)}-{n}", n)
-            time.sleep(0.01)  # a connection has a port for a minute
-
-    def write(self, key, n):
-        begun = time.monotonic()
-        while True:
-            try:
-                status, answer = self.nodes[n % len(self.nodes)].write(key)
-                if status in (200, 201):
-                    break
-                self.failures.append((key, status, answer))
-            except (OSError, http.client.HTTPException) as problem:
-                self.failures.append((key, repr(problem)))
-            if not self.retries or time.monotonic() - begun > PATIENCE_S:
-                self.lost.append(key)
-                return
-            n += 1
-            time.sleep(0.02)
-        self.slowest = max(self.slowest, time.monotonic() - begun)
-        self.entries[key] = answer["entry"]
-
-    def end(self):
-        self.ends = True
-        self.join(PATIENCE_S)
-        check(not self.is_alive(), "a client waits for an answer")
-        return self
-
-
-def wait(condition, *what):
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        check(time.monotonic() < end, "waited for", *what)
-        time.sleep(0.02)
 
 
 def took(what, begun):
