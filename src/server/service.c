@@ -247,6 +247,20 @@ static cx_status authenticate_session(cx_call *call, bool *out_presented, bool *
                                        err);
 }
 
+/* While a database is away, each request meets the same failure. */
+static void log_tokens_change(cx_service *service, const cx_err *failure)
+{
+    if (failure == NULL && !atomic_load(&service->tokens_failed))
+        return;
+    if (atomic_exchange(&service->tokens_failed, failure != NULL) == (failure != NULL))
+        return;
+    if (failure == NULL)
+        cx_service_log(service, "the tokens can be read again");
+    else
+        cx_service_log(service, "the tokens cannot be read: %s; requests are answered with 503",
+                       failure->message);
+}
+
 static bool authenticate_sender(cx_call *call)
 {
     cx_str text = bearer(call->request.authorization);
@@ -257,8 +271,8 @@ static bool authenticate_sender(cx_call *call)
                                          : authenticate_session(call, &asked, &known, &err);
     if (call->response.status != 0)
         return false;
+    log_tokens_change(call->service, cx_failed(status) ? &err : NULL);
     if (cx_failed(status)) {
-        cx_service_log(call->service, "tokens: %s", err.message);
         answer_problem(call, 503, "unavailable",
                        CX_STR("the tokens cannot be read; see the server's log"));
         return false;

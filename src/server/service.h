@@ -108,6 +108,7 @@ struct cx_service {
     atomic_size_t otlp_bytes_in_flight; /* bytes of OTLP requests being read */
     atomic_bool stopping;
     atomic_bool ledger_failed; /* a write failed: nothing can be recorded until the next start */
+    atomic_bool tokens_failed; /* they could not be read the last time; logged once */
 };
 
 CX_RESULT cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err);
