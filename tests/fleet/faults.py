@@ -16,6 +16,7 @@ import glob
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -877,6 +878,86 @@ def a_pooler_in_between(fleet):
             for node in fleet.nodes:
                 node.end()
             pooler.end()
+
+
+@aimed
+def a_slow_network_is_only_slow(fleet):
+    """40 ms each way: nothing is lost or taken away.  An answer that takes longer than a node waits for it is resolved."""
+    fleet.fresh()
+    proxies = fleet.cluster.proxies
+    a, b = Node(fleet, lease=5000, answer=1000), Node(fleet)
+    expect(a.ask("take 0").startswith("ok") and a.ask("append 0 a").startswith("ok"))
+
+    def delay(seconds):
+        for proxy in proxies:
+            proxy.delay = seconds
+
+    try:
+        delay(0.04)
+        begun = time.monotonic()
+        for n in range(2):
+            expect(a.ask(f"append 0 a{n}").startswith("ok") and a.ask(f"many 0 m{n}").startswith("ok"))
+            expect(a.ask("renew 0").startswith("ok"))
+        expect(time.monotonic() - begun > 6 * 0.08, "the network was not slow")
+        expect(b.ask("take 0") == "held")
+        late = ("append", "many")[:2 if fleet.long else 1]
+        for verb in late:
+            delay(0.7)
+            answer = a.later(f"{verb} 0 slow-{verb}")
+            time.sleep(1.6)
+            delay(0.0)
+            said = answer()
+            expect(said.startswith("ok"), verb, said)
+        epoch = fleet.cluster.primary.sql("SELECT epoch FROM cortex_fleet.cx_part WHERE part = 0")
+        expect(int(epoch) > 1, "no answer was too late")
+    finally:
+        delay(0.0)
+    expect(fleet.cluster.primary.sql("SELECT count(*) FROM cortex_fleet.cx_event WHERE kind = 'fenced'") == "0")
+    expect(good(fleet).acknowledged == 5 + len(late))
+
+
+def not_removable(server):
+    """Dead rows of extents that vacuum must keep, as it says."""
+    done = subprocess.run(["psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(server.port), "-U", "cortex", "-d", "cortex", "-c",
+                           "VACUUM VERBOSE cortex_fleet.cx_extent"], capture_output=True, text=True, check=True,
+                          stdin=subprocess.DEVNULL)
+    said = re.search(r"tuples: .*, ([0-9]+) are dead but not yet removable", done.stderr)
+    expect(said is not None, done.stderr)
+    return int(said.group(1))
+
+
+@aimed
+def a_long_transaction_stops_no_one(fleet):
+    """Somebody's snapshot stays open: nodes write, erase and take parts.  What they overwrote stays in the table until the
+    transaction is over, and then goes with vacuum."""
+    fleet.fresh()
+    server = fleet.cluster.primary
+    a, b = Node(fleet), Node(fleet)
+    expect(a.ask("take 0").startswith("ok") and a.ask("append 0 a1 a2 a3").startswith("ok"))
+    reader = subprocess.Popen(["psql", "-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", str(server.port), "-U", "cortex", "-d",
+                               "cortex"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        reader.stdin.write("BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT count(*) FROM cortex_fleet.cx_extent;\n")
+        reader.stdin.flush()
+        seen = reader.stdout.readline()
+        for line in ("append 0 a4", "whole 0 0", "many 0 a5", "renew 0"):
+            expect((said := a.ask(line)).startswith("ok"), line, said)
+        a.freeze()
+        wait_until(lambda: b.ask("take 0").startswith("ok"))
+        a.thaw()
+        expect(a.ask("append 0 late").startswith("error Fenced"))
+        expect(b.ask("append 0 b1").startswith("ok"))
+        expect(not_removable(server) > 0, "nothing was kept")
+        reader.stdin.write("SELECT count(*) FROM cortex_fleet.cx_extent;\nCOMMIT;\n")
+        reader.stdin.close()
+        expect(reader.stdout.readline() == seen, "the transaction sees what came later")
+        reader.wait(10)
+    finally:
+        reader.kill()
+        reader.wait()
+        reader.stdout.close()
+    wait_until(lambda: not_removable(server) == 0)
+    good(fleet)
 
 
 @aimed
