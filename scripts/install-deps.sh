@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh build|test|package|wasm|analyze|musl - installs the Debian packages that are missing, and only those.
+# install-deps.sh build|test|package|wasm|analyze|musl|fleet - installs the Debian packages that are missing, and only those.
 #
 # When nothing is missing it changes nothing and needs no rights.  CORTEX_SKIP_DEPS=1 leaves the
 # machine alone, for systems where the same parts come from elsewhere.
@@ -29,6 +29,9 @@ fi
 package_packages=(python3 debhelper dpkg-dev fakeroot file lintian mmdebstrap systemd-container)
 # To compile cortex-verify for WebAssembly (scripts/wasm.sh); libsodium's source is fetched and unpacked there.
 wasm_packages=(clang lld wasi-libc libclang-rt-14-dev-wasm32 dpkg-dev libssl-dev patch xz-utils)
+# For the tests of a fleet that others skip: PostgreSQL under Patroni with etcd and HAProxy (ctest -L patroni), a pooler, and
+# clocks that jump (tests/fleet/faults.py).
+fleet_packages=(python3 postgresql-15 patroni etcd-server etcd-client haproxy pgbouncer faketime openssl)
 # To read the code by machine (tools/analyze.sh).
 analyze_packages=(clang clang-tidy cppcheck python3)
 
@@ -45,9 +48,10 @@ foreign-aarch64)
     ;;
 wasm) wanted=("${wasm_packages[@]}") ;;
 analyze) wanted=("${build_packages[@]}" "${analyze_packages[@]}") ;;
+fleet) wanted=("${build_packages[@]}" "${fleet_packages[@]}") ;;
 musl) wanted=(gcc make cmake ninja-build pkgconf mmdebstrap dpkg-dev autoconf automake libtool) ;;
 *)
-    echo "usage: $0 build|test|package|wasm|analyze|musl|foreign-i386|foreign-s390x|foreign-aarch64" >&2
+    echo "usage: $0 build|test|package|wasm|analyze|musl|fleet|foreign-i386|foreign-s390x|foreign-aarch64" >&2
     exit 2
     ;;
 esac

@@ -1,6 +1,7 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
 # install, torture, attack, sdk, web, artefact, governed and nodes (not again under the sanitizers), external (needs packages of
-# npm), slow (not in `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
+# npm), patroni (PostgreSQL under Patroni: minutes, and only with CORTEX_PATRONI_ROUNDS), slow (not in
+# `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
 #   http/test_*.py       the same of its server
@@ -110,6 +111,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(soak torture soak/soak.py --seconds 15)
   # Nodes of a fleet over a PostgreSQL of their own; CORTEX_FLEET_SECONDS makes it long.
   cx_script(fleet_faults torture ${CMAKE_CURRENT_SOURCE_DIR}/fleet/faults.py $<TARGET_FILE:cortex-fleet-driver>)
+  # The same under Patroni, with etcd and HAProxy: minutes for each of CORTEX_PATRONI_ROUNDS, and skipped without it.
+  cx_script(fleet_patroni patroni ${CMAKE_CURRENT_SOURCE_DIR}/fleet/patroni_faults.py)
+  set_tests_properties(fleet_patroni PROPERTIES TIMEOUT 7200)
 endif()
 
 # A hostile agent put together at random, for 40 seconds; docs/threat-model.md has longer ones.

@@ -149,10 +149,10 @@ class Server:
     def promote(self):
         as_server(f"{BIN}/pg_ctl", "-D", self.data, "-w", "-t", "60", "promote")
 
-    def sql(self, text, check=True, timeout=60):
+    def sql(self, text, check=True, timeout=60, database="cortex"):
         """The answer of psql, rows as lines, columns between tabs."""
         done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h",
-                               "127.0.0.1", "-p", str(self.port), "-U", "cortex", "-d", "cortex", "-c", text],
+                               "127.0.0.1", "-p", str(self.port), "-U", "cortex", "-d", database, "-c", text],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout,
                               stdin=subprocess.DEVNULL, env={**os.environ, "PGCONNECT_TIMEOUT": "10"})
         if check and done.returncode != 0:
