@@ -52,8 +52,48 @@ cx_status cx_sources_links(const cx_sources *sources, const cx_links **out, cx_e
 
 /* --- locating objects ------------------------------------------------------------------------- */
 
-static cx_status locate_trace(const cx_sources *sources, cx_str actor, cx_prov_object *object,
-                              cx_arena *arena, bool *out_found, cx_err *err)
+typedef struct journal_list {
+    const cx_sources *sources;
+    cx_arena *arena;
+    CX_VEC(cx_str) names;
+} journal_list;
+
+static cx_status list_journal(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    journal_list *list = arg;
+    const size_t prefix = sizeof CX_TRACE_JOURNAL_PREFIX - 1;
+    (void)value;
+    (void)stop;
+    const cx_str name = cx_str_from((const char *)key.data + prefix, key.size - prefix);
+    cx_str *slot = cx_vec_push(&list->names, list->sources->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = cx_arena_copy_str(list->arena, name);
+    return slot->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_prov_trace_journals(const cx_sources *sources, cx_arena *arena, const cx_str **out,
+                                 size_t *out_count, cx_err *err)
+{
+    journal_list list = {.sources = sources, .arena = arena};
+    const cx_scan scan = {.common = true,
+                          .prefix = cx_str_bytes(CX_STR(CX_TRACE_JOURNAL_PREFIX)),
+                          .row = list_journal,
+                          .arg = &list};
+    cx_status status = cx_home_scan(sources->home, &scan, err);
+    cx_str *names = CX_ARENA_ARRAY(arena, cx_str, list.names.count + 1);
+    if (!cx_failed(status) && names == NULL)
+        status = cx_fail_nomem(err);
+    if (!cx_failed(status) && list.names.count != 0)
+        memcpy(names, list.names.items, list.names.count * sizeof *names);
+    *out = names;
+    *out_count = list.names.count;
+    cx_vec_done(&list.names, sources->alloc);
+    return status;
+}
+
+static cx_status locate_trace_in(const cx_sources *sources, cx_str actor, cx_prov_object *object,
+                                 cx_arena *arena, bool *out_found, cx_err *err)
 {
     for (int level = CX_LEVEL_FULL; level >= CX_LEVEL_GENERIC && !*out_found; level--) {
         cx_trace_record_key key;
@@ -66,6 +106,21 @@ static cx_status locate_trace(const cx_sources *sources, cx_str actor, cx_prov_o
             continue;
         CX_TRY(cx_trace_record_decode(value, &record, err));
         object->seq = record.seq;
+    }
+    return CX_SUCCESS;
+}
+
+/* Only journals with traces are looked at. */
+static cx_status locate_trace(const cx_sources *sources, cx_prov_object *object, cx_arena *arena,
+                              bool *out_found, cx_err *err)
+{
+    const cx_str *names;
+    size_t count = 0;
+    CX_TRY(cx_prov_trace_journals(sources, arena, &names, &count, err));
+    for (size_t i = 0; i < count && !*out_found; i++) {
+        CX_TRY(locate_trace_in(sources, names[i], object, arena, out_found, err));
+        if (*out_found)
+            object->actor = names[i];
     }
     return CX_SUCCESS;
 }
@@ -107,12 +162,12 @@ cx_status cx_prov_locate(const cx_sources *sources, cx_prov_object *object, cx_a
         *out_found = true;
         return CX_SUCCESS;
     }
+    if (object->kind == CX_PROV_TRACE)
+        return locate_trace(sources, object, arena, out_found, err);
     cx_actor_walk_begin(&walk, sources->home);
     cx_status status = cx_actor_walk_next(&walk, &actor, err);
     while (!cx_failed(status) && actor != NULL && !*out_found) {
-        status = object->kind == CX_PROV_TRACE
-                     ? locate_trace(sources, actor->name, object, arena, out_found, err)
-                     : locate_memory(sources, actor->name, object, arena, out_found, err);
+        status = locate_memory(sources, actor->name, object, arena, out_found, err);
         if (!cx_failed(status) && *out_found) {
             object->actor = cx_arena_copy_str(arena, actor->name);
             status = object->actor.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;

@@ -516,39 +516,16 @@ static cx_status match_branch(finder *f, cx_str journal, cx_err *err)
     return status;
 }
 
-typedef struct journal_list {
-    finder *f;
-    CX_VEC(cx_str) names;
-} journal_list;
-
-static cx_status list_journal(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
-{
-    journal_list *list = arg;
-    const size_t prefix = sizeof CX_TRACE_JOURNAL_PREFIX - 1;
-    (void)value;
-    (void)stop;
-    cx_str name = cx_str_from((const char *)key.data + prefix, key.size - prefix);
-    cx_str *slot = cx_vec_push(&list->names, list->f->sources->alloc);
-    if (slot == NULL)
-        return cx_fail_nomem(err);
-    *slot = cx_arena_copy_str(list->f->arena, name);
-    return slot->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
-}
-
 /* Nodes of traces have hashes that follow from all traces of an agent before them, and change when
  * one of these is erased: no row can name them.  Other journals are not read. */
 static cx_status search_trace_nodes(finder *f, cx_err *err)
 {
-    journal_list list = {.f = f};
-    const cx_scan scan = {.common = true,
-                          .prefix = cx_str_bytes(CX_STR(CX_TRACE_JOURNAL_PREFIX)),
-                          .row = list_journal,
-                          .arg = &list};
-    cx_status status = cx_home_scan(f->sources->home, &scan, err);
-    for (size_t i = 0; i < list.names.count && !cx_failed(status); i++)
-        status = match_branch(f, list.names.items[i], err);
-    cx_vec_done(&list.names, f->sources->alloc);
-    return status;
+    const cx_str *names;
+    size_t count = 0;
+    CX_TRY(cx_prov_trace_journals(f->sources, f->arena, &names, &count, err));
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(match_branch(f, names[i], err));
+    return CX_SUCCESS;
 }
 
 static cx_status search_nodes(finder *f, cx_err *err)

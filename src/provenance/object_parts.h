@@ -13,6 +13,9 @@ static inline cx_prov_object cx_prov_named(cx_prov_kind kind, cx_str id)
     return (cx_prov_object){.kind = kind, .id = id, .matched = "link"};
 }
 
+/* The journals that have received traces; names in the arena. */
+CX_RESULT cx_prov_trace_journals(const cx_sources *sources, cx_arena *arena, const cx_str **out,
+                                 size_t *out_count, cx_err *err);
 /* Finds where a trace or a memory is; sets actor, seq (of a trace) and, for a memory named without
  * one, the version.  False when no actor has it. */
 CX_RESULT cx_prov_locate(const cx_sources *sources, cx_prov_object *object, cx_arena *arena,
