@@ -54,7 +54,8 @@ static bool names_a_target(cx_str word)
     return cx_str_starts(word, CX_STR("--target")) || cx_str_starts(word, CX_STR("--reference")) ||
            cx_str_starts(word, CX_STR("--suffix")) || cx_str_starts(word, CX_STR("--size")) ||
            (word.size >= 2 && word.data[0] == '-' && word.data[1] != '-' &&
-            memchr(word.data, 't', word.size) != NULL);
+            (memchr(word.data, 't', word.size) != NULL ||
+             memchr(word.data, 'S', word.size) != NULL));
 }
 
 /* Sub-commands of this program that an agent may use on its own record. */
@@ -115,6 +116,8 @@ static void take_redirects(one_command *c)
         if (redirect->to.opaque || redirect->to.glob)
             cx_deciding_add(c->d, redirect->write ? CX_LIVE_WRITE : CX_LIVE_READ, CX_LIVE_UNLISTED,
                             "L08", redirect->to.text, "only the shell knows which file this is");
+        else if (cx_deciding_device(c->d, redirect->to.text))
+            continue;
         else if (redirect->write)
             cx_deciding_write(c->d, redirect->to.text);
         else
@@ -122,18 +125,130 @@ static void take_redirects(one_command *c)
     }
 }
 
+/* --- where commands run ----------------------------------------------------------------------- */
+
+static void add_place(cx_str *places, size_t *count, cx_str place)
+{
+    if (place.data == NULL)
+        place = CX_STR("");
+    for (size_t i = 0; i < *count; i++)
+        if (cx_str_eq(places[i], place) || places[i].size == 0)
+            return;
+    if (place.size == 0 || *count == CX_DECIDING_PLACES_MAX) {
+        places[0] = CX_STR(""); /* not known */
+        *count = 1;
+    } else {
+        places[(*count)++] = place;
+    }
+}
+
+/* The places of the shell that runs the command; one that begins is where the one around it is. */
+static cx_shell_places *places_of(cx_deciding *d, const cx_shell_command *command)
+{
+    for (unsigned i = 0; i <= command->depth; i++) {
+        cx_shell_places *places = &d->places[i];
+        if (i != 0 && places->shell != command->shells[i]) {
+            *places = d->places[i - 1];
+            places->shell = command->shells[i];
+            places->before_count = 0;
+        }
+        if (places->before_count != 0 && places->chain != command->chains[i]) {
+            for (size_t k = 0; k < places->before_count; k++)
+                add_place(places->now, &places->count, places->before[k]);
+            places->before_count = 0;
+        }
+    }
+    return &d->places[command->depth];
+}
+
+static bool has_parent_component(cx_str path)
+{
+    for (size_t at = 0; at < path.size;) {
+        size_t end = at;
+        while (end < path.size && path.data[end] != '/')
+            end++;
+        if (cx_str_is(cx_str_from(path.data + at, end - at), ".."))
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+/* Where `cd TO` leads from the current place; no data when it cannot be known.  A shell takes ".."
+ * off the path by which it came, and not off the place where a link led. */
+static cx_str place_after(cx_deciding *d, cx_str to)
+{
+    if (to.size == 0 || to.data[0] == '-' || to.data[0] == '+')
+        return (cx_str){NULL, 0};
+    bool upwards = has_parent_component(to);
+    if (upwards && d->linked)
+        return (cx_str){NULL, 0};
+    bool linked = false;
+    cx_str real = cx_deciding_resolve_links(d, to, &linked);
+    if (linked && upwards)
+        return (cx_str){NULL, 0};
+    d->linked = d->linked || linked;
+    return real;
+}
+
 /* True when the command only changes where the next ones are. */
-static bool take_cd(one_command *c)
+static bool take_cd(one_command *c, cx_shell_places *places)
 {
     const cx_shell_command *command = c->command;
     if (!cx_str_is(command->words[0].text, "cd") && !cx_str_is(command->words[0].text, "pushd"))
         return false;
-    bool known = command->count == 2 && !command->words[1].opaque && !command->words[1].glob &&
-                 !cx_str_is(command->words[1].text, "-");
-    cx_str to = known ? cx_deciding_resolve(c->d, command->words[1].text) : (cx_str){NULL, 0};
-    if (command->in_same_shell)
-        c->d->cwd = to.data != NULL ? to : CX_STR("");
+    if (command->assigns) {
+        add_command(c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
+        return true;
+    }
+    const cx_shell_places from = *places;
+    bool known = command->count == 2 && !command->words[1].opaque && !command->words[1].glob;
+    places->count = 0;
+    for (size_t i = 0; i < from.count; i++) {
+        c->d->cwd = from.now[i];
+        add_place(places->now, &places->count,
+                  known ? place_after(c->d, command->words[1].text) : (cx_str){NULL, 0});
+    }
+    /* It may fail, or another shell may run it: then the next commands are where this one was. */
+    for (size_t i = 0; i < from.count; i++)
+        if (command->piped || command->inverted)
+            add_place(places->now, &places->count, from.now[i]);
+        else
+            add_place(places->before, &places->before_count, from.now[i]);
+    places->chain = command->chains[command->depth];
     return true;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static void copy_from(cx_deciding *d, cx_str path)
+{
+    if (cx_deciding_holds_secrets(d, path))
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", path,
+                        "below it is what the policy keeps from being read");
+    else
+        cx_deciding_read(d, path);
+}
+
+/* What a relative link means depends on where it stands, and not on where it was made. */
+static bool links_from_elsewhere(const cx_shell_command *command)
+{
+    bool symbolic = false, upwards = false, elsewhere = false, absolute = false;
+    size_t files = 0;
+    for (size_t i = 1; i < command->count; i++) {
+        cx_str word = command->words[i].text;
+        if (word.size > 1 && word.data[0] == '-') {
+            symbolic = symbolic || word.data[1] == '-' || memchr(word.data, 's', word.size) != NULL;
+            continue;
+        }
+        if (files++ == 0) {
+            absolute = word.size != 0 && word.data[0] == '/';
+            upwards = has_parent_component(word);
+        } else {
+            elsewhere = elsewhere || (word.size != 0 && memchr(word.data, '/', word.size) != NULL);
+        }
+    }
+    return symbolic && !(absolute && files == 2) && (upwards || elsewhere || files != 2);
 }
 
 /* Every file that the words name, as what the program does with it. */
@@ -143,6 +258,11 @@ static bool take_files(one_command *c)
     for (size_t w = 0; w < CX_COUNT_OF(writers); w++) {
         if (!cx_str_is(c->program, writers[w].name))
             continue;
+        if (cx_str_is(c->program, "ln") && links_from_elsewhere(command)) {
+            add_command(c, CX_LIVE_UNLISTED, "L08",
+                        "a relative link leads elsewhere from where it stands");
+            return true;
+        }
         size_t skip = writers[w].skip, files = 0, last = 0;
         bool options = true;
         for (size_t i = 1; i < command->count; i++) {
@@ -185,7 +305,7 @@ static bool take_files(one_command *c)
                 return true;
             }
             if (writers[w].last_only && i != last)
-                cx_deciding_read(c->d, word->text);
+                copy_from(c->d, word->text);
             else
                 cx_deciding_write(c->d, word->text);
         }
@@ -317,36 +437,24 @@ static void ask_gate(one_command *c, bool reads, bool listed)
                         "%.*s", (int)verdict.reason.size, verdict.reason.data);
 }
 
-/* Files that a reader is given: one that must not be read forbids the command. */
-static bool reads_what_it_may(one_command *c)
-{
-    for (size_t i = 1; i < c->command->count; i++) {
-        const cx_shell_word *word = &c->command->words[i];
-        cx_str text = word->text;
-        const char *equals = text.size == 0 ? NULL : memchr(text.data, '=', text.size);
-        if (text.size > 1 && text.data[0] == '-' && equals != NULL)
-            text = cx_str_from(equals + 1, text.size - (size_t)(equals - text.data) - 1);
-        if (text.size == 0 || word->opaque || (text.data[0] == '-' && equals == NULL))
-            continue;
-        cx_str real = cx_deciding_resolve(c->d, text);
-        if (real.data != NULL && !cx_deciding_may_read(c->d, text)) {
-            cx_deciding_add(c->d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", real,
-                            "the policy keeps this from being read");
-            return false;
-        }
-    }
-    return true;
-}
-
+/* "set -euo pipefail" and the like; with others, words mean something else afterwards. */
 static bool is_set_option(const cx_shell_command *command)
 {
+    static const char *const named[] = {"pipefail", "errexit", "nounset", "xtrace"};
+    bool names = false;
     for (size_t i = 1; i < command->count; i++) {
         cx_str word = command->words[i].text;
-        if (command->words[i].opaque || word.size == 0 ||
-            (word.data[0] != '-' && word.data[0] != '+' && !cx_str_is(word, "pipefail")))
+        if (command->words[i].opaque || word.size == 0)
             return false;
+        if (names ? !AMONG(word, named)
+                  : word.size < 2 || (word.data[0] != '-' && word.data[0] != '+'))
+            return false;
+        for (size_t k = 1; k < word.size && !names; k++)
+            if (strchr("euxo", word.data[k]) == NULL)
+                return false;
+        names = !names && word.data[word.size - 1] == 'o';
     }
-    return command->count > 1;
+    return command->count > 1 && !names;
 }
 
 static void look_at_words(one_command *c)
@@ -363,7 +471,7 @@ static void look_at_words(one_command *c)
     }
 }
 
-static void decide_command(cx_deciding *d, const cx_shell_command *command)
+static void decide_command(cx_deciding *d, const cx_shell_command *command, cx_shell_places *places)
 {
     one_command c = {.d = d, .command = command};
     c.shown = shown_text(d, command);
@@ -389,7 +497,7 @@ static void decide_command(cx_deciding *d, const cx_shell_command *command)
         return;
     }
     look_at_words(&c);
-    if (take_cd(&c))
+    if (take_cd(&c, places))
         return;
     if (command->assigns) {
         add_command(&c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
@@ -399,20 +507,47 @@ static void decide_command(cx_deciding *d, const cx_shell_command *command)
         return;
     if (AMONG(command->words[0].text, builtins)) {
         bool reads = !cx_str_is(c.program, "sleep") && !cx_str_is(c.program, "exit");
-        if (c.opaque && reads)
+        const char *danger = cx_live_builtin_danger(command);
+        if (danger != NULL)
+            add_command(&c, CX_LIVE_UNLISTED, "C02", danger);
+        else if (c.opaque && reads)
             ask_gate(&c, false, true);
         else
             add_command(&c, CX_LIVE_ALLOW, "L00", "");
         return;
     }
     bool reads = AMONG(command->words[0].text, readers);
-    if (reads && !reads_what_it_may(&c))
-        return;
-    size_t before = d->count;
     bool writes = take_files(&c);
+    if (!writes && !cx_live_words_may_be_read(d, c.program, command, reads))
+        return;
+    const char *danger = cx_live_reader_danger(d, c.program, command);
+    if (danger != NULL)
+        add_command(&c, CX_LIVE_UNLISTED, "L08", danger);
     /* What is forbidden by a row of the gate is so for these programs, too. */
     ask_gate(&c, reads || writes, reads || writes);
-    (void)before;
+}
+
+/* In each place where it can run; what is allowed there has been said of the first. */
+static void decide_wherever(cx_deciding *d, const cx_shell_command *command)
+{
+    cx_shell_places *places = places_of(d, command);
+    const cx_shell_places from = *places;
+    const cx_str cwd = d->cwd;
+    bool moves = command->count != 0 && (cx_str_is(command->words[0].text, "cd") ||
+                                         cx_str_is(command->words[0].text, "pushd"));
+    for (size_t i = 0; i < from.count && !cx_failed(d->status); i++) {
+        size_t before = d->count, kept = before;
+        d->cwd = from.now[i];
+        if (moves && i != 0) /* it has looked at every place itself, but for its redirections */
+            take_redirects(&(one_command){.d = d, .command = command});
+        else
+            decide_command(d, command, places);
+        for (size_t k = before; k < d->count && i != 0; k++)
+            if (d->effects[k].verdict != CX_LIVE_ALLOW)
+                d->effects[kept++] = d->effects[k];
+        d->count = i != 0 ? kept : d->count;
+    }
+    d->cwd = cwd;
 }
 
 /* --- the line --------------------------------------------------------------------------------- */
@@ -468,8 +603,11 @@ void cx_deciding_command(cx_deciding *d, cx_str text)
         cx_deciding_command(d, other);
         return;
     }
+    d->places[0] = (cx_shell_places){.now = {d->cwd}, .count = 1};
+    for (size_t i = 1; i < CX_SHELL_DEPTH_MAX; i++)
+        d->places[i] = (cx_shell_places){.shell = 0};
     for (size_t i = 0; i < line.count && !cx_failed(d->status); i++)
-        decide_command(d, &line.commands[i]);
+        decide_wherever(d, &line.commands[i]);
     if (line.why != NULL && !cx_failed(d->status)) {
         size_t size = text.size < SHOWN_MAX ? text.size : SHOWN_MAX;
         while (size != 0 && size < text.size && ((uint8_t)text.data[size] & 0xc0) == 0x80)

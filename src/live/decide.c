@@ -183,7 +183,7 @@ static void take_folder(cx_deciding *d)
             continue;
         bool first = folder.size == 0;
         folder = text;
-        cx_str real = first ? cx_deciding_resolve(d, text) : (cx_str){NULL, 0};
+        cx_str real = first ? cx_deciding_resolve_links(d, text, &d->linked) : (cx_str){NULL, 0};
         d->cwd = real.data == NULL ? CX_STR("") : real;
         if (!first)
             return;
@@ -387,7 +387,7 @@ cx_status cx_live_decide(const cx_live_policy *policy, const cx_live_call *call,
         d.cwd = call->cwd;
     else
         d.cwd = policy->root;
-    cx_str real = cx_deciding_resolve(&d, d.cwd);
+    cx_str real = cx_deciding_resolve_links(&d, d.cwd, &d.linked);
     d.cwd = real.data == NULL ? CX_STR("") : real;
     decide_tool(&d);
     CX_TRY(d.status);

@@ -8,6 +8,18 @@
 #include "live/shell.h"
 #include "live/tools.h"
 
+#define CX_DECIDING_PLACES_MAX 4
+
+/* Where a shell can be: in several places after a `cd` that may have failed. */
+typedef struct cx_shell_places {
+    unsigned shell;                     /* cx_shell_command.shells */
+    cx_str now[CX_DECIDING_PLACES_MAX]; /* absolute; empty = not known */
+    size_t count;
+    cx_str before[CX_DECIDING_PLACES_MAX]; /* where else, once the chain ends */
+    size_t before_count;
+    unsigned chain;
+} cx_shell_places;
+
 typedef struct cx_deciding {
     const cx_live_policy *policy;
     const cx_live_call *call;
@@ -15,8 +27,10 @@ typedef struct cx_deciding {
     cx_live_effect *effects; /* room for CX_LIVE_EFFECTS_MAX */
     size_t count;
     bool too_many;
-    cx_str cwd;       /* absolute; empty = not known */
-    cx_str rewritten; /* of a command; data NULL = none */
+    cx_str cwd;  /* absolute; empty = not known */
+    bool linked; /* the working folder is reached through a link: `cd ..` is not its parent */
+    cx_shell_places places[CX_SHELL_DEPTH_MAX]; /* of a line that is decided */
+    cx_str rewritten;                           /* of a command; data NULL = none */
     cx_err *err;
     cx_status status; /* of memory, and of what could not be asked */
 } cx_deciding;
@@ -30,18 +44,26 @@ void cx_deciding_add(cx_deciding *d, cx_live_effect_kind kind, cx_live_verdict v
 /* A path as it will be met: absolute, without "." and "..", links of what exists resolved.  Data
  * NULL when it cannot be known. */
 cx_str cx_deciding_resolve(cx_deciding *d, cx_str path);
+/* Sets *linked when a link was followed. */
+cx_str cx_deciding_resolve_links(cx_deciding *d, cx_str path, bool *linked);
 /* The part below the work tree: "" for the work tree itself; data NULL when it is outside. */
 cx_str cx_deciding_below_root(const cx_deciding *d, cx_str absolute);
 void cx_deciding_read(cx_deciding *d, cx_str path);
 void cx_deciding_write(cx_deciding *d, cx_str path);
 /* Whether a read would be allowed; nothing is added. */
 bool cx_deciding_may_read(cx_deciding *d, cx_str path);
+/* Whether no file that an unquoted pattern can become is kept from being read. */
+bool cx_deciding_may_read_pattern(cx_deciding *d, cx_str pattern);
+/* Whether something below the folder is kept from being read. */
+bool cx_deciding_holds_secrets(cx_deciding *d, cx_str folder);
 /* "*** Add File: .." and the like; each file is an effect. */
 void cx_deciding_patch(cx_deciding *d, cx_str patch);
 
 /* --- hosts (hosts.c) -------------------------------------------------------------------------- */
 
 void cx_deciding_url(cx_deciding *d, cx_str url);
+/* /dev/tcp/HOST/PORT and /dev/udp/HOST/PORT, which bash opens itself; false when it is another. */
+bool cx_deciding_device(cx_deciding *d, cx_str path);
 /* A search that the provider runs. */
 void cx_deciding_web(cx_deciding *d, cx_str query);
 /* Every http URL in a text. */
@@ -54,6 +76,16 @@ void cx_deciding_message(cx_deciding *d, cx_str to);
 /* Skills, workflows, prompts for later. */
 void cx_deciding_later(cx_deciding *d, cx_str text);
 void cx_deciding_worktree(cx_deciding *d);
+
+/* --- programs (programs.c) -------------------------------------------------------------------- */
+
+/* Whether the words of a builtin have it start something, or write where they say. */
+const char *cx_live_builtin_danger(const cx_shell_command *command);
+/* The same of programs that else only read; files that they write are effects. */
+const char *cx_live_reader_danger(cx_deciding *d, cx_str program, const cx_shell_command *command);
+/* Files that any program is given: one that is kept from being read forbids the command. */
+bool cx_live_words_may_be_read(cx_deciding *d, cx_str program, const cx_shell_command *command,
+                               bool reader);
 
 /* --- commands (commands.c) -------------------------------------------------------------------- */
 

@@ -37,6 +37,18 @@ static void decide_host(cx_deciding *d, cx_str host, cx_str port, cx_str shown)
                         "the policy does not list this host");
 }
 
+bool cx_deciding_device(cx_deciding *d, cx_str path)
+{
+    if (!cx_str_starts(path, CX_STR("/dev/tcp/")) && !cx_str_starts(path, CX_STR("/dev/udp/")))
+        return false;
+    cx_str rest = cx_str_from(path.data + 9, path.size - 9);
+    const char *slash = rest.size == 0 ? NULL : memchr(rest.data, '/', rest.size);
+    size_t size = slash == NULL ? rest.size : (size_t)(slash - rest.data);
+    cx_str port = slash == NULL ? CX_STR("") : cx_str_from(slash + 1, rest.size - size - 1);
+    decide_host(d, cx_str_from(rest.data, size), port, path);
+    return true;
+}
+
 void cx_deciding_url(cx_deciding *d, cx_str url)
 {
     static const char *const schemes[] = {"https://", "http://", "wss://", "ws://"};

@@ -12,66 +12,39 @@
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Joins and drops ".", ".." and empty components; nothing of the disk is asked. */
-static cx_str plain_path(cx_deciding *d, cx_str base, cx_str path)
+static size_t component_end(cx_str path, size_t at)
 {
-    bool absolute = path.size != 0 && path.data[0] == '/';
-    size_t room = (absolute ? 0 : base.size) + path.size + 2;
-    char *out = cx_arena_push(d->arena, room, 1);
-    size_t size = 0;
-    const cx_str parts[] = {absolute ? CX_STR("") : base, path};
-    if (out == NULL) {
-        d->status = cx_fail_nomem(d->err);
-        return (cx_str){NULL, 0};
-    }
-    for (size_t p = 0; p < 2; p++)
-        for (size_t at = 0; at < parts[p].size;) {
-            size_t end = at;
-            while (end < parts[p].size && parts[p].data[end] != '/')
-                end++;
-            cx_str component = cx_str_from(parts[p].data + at, end - at);
-            at = end + 1;
-            if (component.size == 0 || cx_str_is(component, "."))
-                continue;
-            if (cx_str_is(component, "..")) {
-                while (size != 0 && out[--size] != '/') {
-                }
-                continue;
-            }
-            out[size++] = '/';
-            memcpy(out + size, component.data, component.size);
-            size += component.size;
-        }
-    if (size == 0)
-        out[size++] = '/';
-    return cx_str_from(out, size);
+    while (at < path.size && path.data[at] != '/')
+        at++;
+    return at;
 }
 
-cx_str cx_deciding_resolve(cx_deciding *d, cx_str path)
+/* Appends the components of `path` up to its first ".."; where that stands, or the end. */
+static size_t add_components(char *out, size_t *size, cx_str path)
 {
-    cx_buf real;
-    const cx_str none = {NULL, 0};
-    if (path.size == 0 || path.size > PATH_MAX_BYTES || memchr(path.data, 0, path.size) != NULL)
-        return none;
-    if (cx_str_starts(path, CX_STR("file://")))
-        path = cx_str_from(path.data + 7, path.size - 7);
-    if (path.size != 0 && path.data[0] == '~') {
-        if (d->policy->user_home.size == 0 || (path.size > 1 && path.data[1] != '/'))
-            return none;
-        path = plain_path(d, d->policy->user_home,
-                          cx_str_from(path.data + 1, path.size - 1).size == 0
-                              ? CX_STR(".")
-                              : cx_str_from(path.data + 2, path.size - 2));
-    } else if (path.size == 0 || path.data[0] != '/') {
-        if (d->cwd.size == 0)
-            return none;
+    for (size_t at = 0; at < path.size;) {
+        size_t end = component_end(path, at);
+        cx_str component = cx_str_from(path.data + at, end - at);
+        if (cx_str_is(component, ".."))
+            return at;
+        if (component.size != 0 && !cx_str_is(component, ".")) {
+            out[(*size)++] = '/';
+            memcpy(out + *size, component.data, component.size);
+            *size += component.size;
+        }
+        at = end + 1;
     }
-    cx_str plain = plain_path(d, d->cwd, path);
-    if (plain.data == NULL)
-        return none;
-    /* The longest part that exists, with its links resolved, and the rest as it is. */
-    cx_buf_init(&real, cx_alloc_default());
+    return path.size;
+}
+
+/* The longest part that exists, with its links resolved, and the rest as it is.  Data NULL after a
+ * link that leads nowhere: what it will be is not known. */
+static cx_str real_path(cx_deciding *d, cx_str plain, bool *linked)
+{
+    const cx_str none = {NULL, 0};
+    cx_buf real;
     cx_str result = plain;
+    cx_buf_init(&real, cx_alloc_default());
     for (size_t size = plain.size; size > 1;) {
         cx_err ignored;
         cx_str head = cx_arena_printf(d->arena, "%.*s", (int)size, plain.data);
@@ -84,15 +57,18 @@ cx_str cx_deciding_resolve(cx_deciding *d, cx_str path)
         if (!cx_failed(cx_path_real(head.data, &real, &ignored))) {
             cx_str tail = cx_str_from(plain.data + size, plain.size - size);
             cx_str base = cx_buf_str(&real);
+            *linked = *linked || !cx_str_eq(base, head);
             if (base.size == 1)
                 base.size = 0;
             result = cx_arena_printf(d->arena, "%.*s%.*s", (int)base.size, base.data,
                                      (int)tail.size, tail.data);
+            if (result.size == 0)
+                result = CX_STR("/");
             break;
         }
         cx_facts facts;
         if (!cx_failed(cx_path_facts(head.data, false, &facts, &ignored))) {
-            result = none; /* a link that leads nowhere: what it will be is not known */
+            result = none;
             break;
         }
         while (size > 1 && plain.data[--size] != '/') {
@@ -100,6 +76,68 @@ cx_str cx_deciding_resolve(cx_deciding *d, cx_str path)
     }
     cx_buf_done(&real);
     return result;
+}
+
+/* As the kernel walks it: ".." is the parent of what a link before it leads to. */
+static cx_str walk_path(cx_deciding *d, cx_str base, cx_str path, bool *linked)
+{
+    const cx_str none = {NULL, 0};
+    bool absolute = path.size != 0 && path.data[0] == '/';
+    cx_str rest = cx_arena_printf(d->arena, "%.*s/%.*s", absolute ? 0 : (int)base.size, base.data,
+                                  (int)path.size, path.data);
+    cx_str at = CX_STR("/");
+    if (rest.data == NULL) {
+        d->status = cx_fail_nomem(d->err);
+        return none;
+    }
+    for (;;) {
+        char *plain = cx_arena_push(d->arena, at.size + rest.size + 2, 1);
+        size_t size = at.size == 1 ? 0 : at.size;
+        if (plain == NULL) {
+            d->status = cx_fail_nomem(d->err);
+            return none;
+        }
+        memcpy(plain, at.data, size);
+        size_t up = add_components(plain, &size, rest);
+        if (size == 0)
+            plain[size++] = '/';
+        at = real_path(d, cx_str_from(plain, size), linked);
+        if (at.data == NULL || up == rest.size)
+            return at;
+        size_t parent = at.size;
+        while (parent > 1 && at.data[--parent] != '/') {
+        }
+        at.size = parent == 0 ? 1 : parent;
+        rest = cx_str_from(rest.data + up + 2, rest.size - up - 2);
+    }
+}
+
+cx_str cx_deciding_resolve_links(cx_deciding *d, cx_str path, bool *linked)
+{
+    const cx_str none = {NULL, 0};
+    if (path.size == 0 || path.size > PATH_MAX_BYTES || memchr(path.data, 0, path.size) != NULL)
+        return none;
+    if (cx_str_starts(path, CX_STR("file://")))
+        path = cx_str_from(path.data + 7, path.size - 7);
+    if (path.size != 0 && path.data[0] == '~') {
+        if (d->policy->user_home.size == 0 || (path.size > 1 && path.data[1] != '/'))
+            return none;
+        path = cx_str_from(path.data + 1, path.size - 1);
+        while (path.size != 0 && path.data[0] == '/') {
+            path.data++;
+            path.size--;
+        }
+        return walk_path(d, d->policy->user_home, path, linked);
+    }
+    if ((path.size == 0 || path.data[0] != '/') && d->cwd.size == 0)
+        return none;
+    return walk_path(d, d->cwd, path, linked);
+}
+
+cx_str cx_deciding_resolve(cx_deciding *d, cx_str path)
+{
+    bool linked = false;
+    return cx_deciding_resolve_links(d, path, &linked);
 }
 
 /* `inner` is `outer` or below it. */
@@ -280,6 +318,137 @@ bool cx_deciding_may_read(cx_deciding *d, cx_str path)
 {
     cx_str real = cx_deciding_resolve(d, path);
     return real.data != NULL && !denies_reading(d, real);
+}
+
+/* The n-th path that is kept from being read, as an absolute one; no data after the last. */
+static bool denied_path(cx_deciding *d, size_t n, cx_str *out)
+{
+    const cx_live_policy *policy = d->policy;
+    *out = (cx_str){NULL, 0};
+    if (n > policy->read_deny.count)
+        return false;
+    if (n == policy->read_deny.count) {
+        *out = policy->data_directory;
+        return true;
+    }
+    cx_str entry = policy->read_deny.items[n];
+    if (entry.size != 0 && entry.data[0] == '/')
+        *out = entry;
+    else if (cx_str_starts(entry, CX_STR("~/")) && policy->user_home.size != 0)
+        *out = cx_arena_printf(d->arena, "%.*s%.*s", (int)policy->user_home.size,
+                               policy->user_home.data, (int)entry.size - 1, entry.data + 1);
+    return true;
+}
+
+bool cx_deciding_holds_secrets(cx_deciding *d, cx_str folder)
+{
+    cx_str real = cx_deciding_resolve(d, folder), path;
+    for (size_t n = 0; real.data != NULL && denied_path(d, n, &path); n++) {
+        cx_err ignored;
+        cx_facts facts;
+        cx_str name = path.data == NULL || path.size == 0 ? (cx_str){NULL, 0}
+                                                          : cx_arena_copy_str(d->arena, path);
+        if (name.data != NULL && is_below(name, real) &&
+            !cx_failed(cx_path_facts(name.data, false, &facts, &ignored)))
+            return true;
+    }
+    return false;
+}
+
+/* "*", "?", and "[..]" as any one byte. */
+static bool wild_matches(cx_str pattern, cx_str name)
+{
+    size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
+    while (n < name.size || p < pattern.size) {
+        if (p < pattern.size && pattern.data[p] == '*') {
+            star = ++p;
+            from = n;
+            continue;
+        }
+        if (p < pattern.size && n < name.size) {
+            size_t close = p + 2;
+            while (close < pattern.size && pattern.data[close] != ']')
+                close++;
+            bool set = pattern.data[p] == '[' && close < pattern.size;
+            if (set || pattern.data[p] == '?' || pattern.data[p] == name.data[n]) {
+                p = set ? close + 1 : p + 1;
+                n++;
+                continue;
+            }
+        }
+        if (star == SIZE_MAX || from == name.size)
+            return false;
+        n = ++from;
+        p = star;
+    }
+    return true;
+}
+
+/* A dot at the beginning is matched by a dot only. */
+static bool component_matches(cx_str pattern, cx_str component)
+{
+    bool hidden = component.size != 0 && component.data[0] == '.';
+    return (!hidden || pattern.data[0] == '.') && wild_matches(pattern, component);
+}
+
+/* Whether `pattern`, below the folder `base`, can become `path`, or a folder above or below it. */
+static bool pattern_meets(cx_str base, cx_str pattern, cx_str path)
+{
+    if (is_below(base, path))
+        return true;
+    if (!is_below(path, base))
+        return false;
+    size_t at = base.size == 1 ? 1 : base.size + 1;
+    for (size_t p = 0; p < pattern.size && at < path.size;) {
+        size_t p_end = component_end(pattern, p), end = component_end(path, at);
+        if (p_end != p && !component_matches(cx_str_from(pattern.data + p, p_end - p),
+                                             cx_str_from(path.data + at, end - at)))
+            return false;
+        at = p_end != p ? end + 1 : at;
+        p = p_end + 1;
+    }
+    return true;
+}
+
+bool cx_deciding_may_read_pattern(cx_deciding *d, cx_str pattern)
+{
+    size_t plain = 0; /* the folder before the first component with a pattern */
+    for (size_t i = 0; i < pattern.size && strchr("*?[", pattern.data[i]) == NULL; i++)
+        if (pattern.data[i] == '/')
+            plain = i + 1;
+    cx_str rest = cx_str_from(pattern.data + plain, pattern.size - plain), path;
+    cx_str base = cx_deciding_resolve(d, plain == 0   ? CX_STR(".")
+                                         : plain == 1 ? CX_STR("/")
+                                                      : cx_str_from(pattern.data, plain));
+    if (base.data == NULL || is_below(base, CX_STR("/proc")) || cx_str_is(rest, "..") ||
+        (rest.size != 0 && memmem(rest.data, rest.size, "/..", 3) != NULL))
+        return false;
+    for (size_t n = 0; denied_path(d, n, &path); n++)
+        if (path.size != 0 && pattern_meets(base, rest, path))
+            return false;
+    for (size_t n = 0; n < d->policy->read_deny.count; n++) {
+        cx_str name = d->policy->read_deny.items[n];
+        bool anywhere = name.size != 0 && name.data[0] != '/' && name.data[0] != '~';
+        for (size_t at = 0; at < rest.size && anywhere;) {
+            size_t end = component_end(rest, at);
+            if (end == at) {
+                at++;
+                continue;
+            }
+            cx_str first = cx_str_from(name.data, component_end(name, 0));
+            cx_str part = cx_str_from(rest.data + at, end - at);
+            cx_str there = cx_arena_printf(d->arena, "%.*s/%.*s", (int)base.size, base.data,
+                                           (int)first.size, first.data);
+            cx_err ignored;
+            cx_facts facts;
+            if (there.data == NULL ||
+                (component_matches(part, first) &&
+                 (at != 0 || !cx_failed(cx_path_facts(there.data, false, &facts, &ignored)))))
+                return false;
+            at = end + 1;
+        }
+    }
+    return true;
 }
 
 void cx_deciding_read(cx_deciding *d, cx_str path)

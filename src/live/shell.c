@@ -10,6 +10,12 @@ typedef struct splitter {
     cx_str text;
     size_t at;
     unsigned depth;
+    unsigned shells[CX_SHELL_DEPTH_MAX];
+    unsigned *shell_count;               /* of the whole line */
+    unsigned chains[CX_SHELL_DEPTH_MAX]; /* its own is `chain` */
+    unsigned chain, loops;
+    bool after_pipe, inverted;
+    bool joined;                /* after "&&" or "|", with nothing since */
     cx_shell_command *commands; /* room for CX_SHELL_COMMANDS_MAX */
     size_t count;
     cx_shell_word *words; /* of the whole line, room for CX_SHELL_WORDS_MAX */
@@ -50,6 +56,18 @@ static bool at_end(const splitter *s)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* Where a loop's second round begins is where its first one ended. */
+static bool moves_in_loop(const splitter *s, size_t words)
+{
+    static const char *const movers[] = {"cd", "pushd", "popd"};
+    if (s->loops == 0 || words == 0 || s->in_list)
+        return false;
+    for (size_t i = 0; i < CX_COUNT_OF(movers); i++)
+        if (cx_str_is(s->words[s->first_word].text, movers[i]))
+            return true;
+    return false;
+}
+
 static void end_command(splitter *s)
 {
     size_t words = s->word_count - s->first_word;
@@ -59,17 +77,27 @@ static void end_command(splitter *s)
             stop_at(s, "more than 64 commands");
             return;
         }
-        s->commands[s->count++] = (cx_shell_command){.words = s->words + s->first_word,
-                                                     .count = words,
-                                                     .redirects = s->redirects + s->first_redirect,
-                                                     .redirect_count = redirects,
-                                                     .assigns = s->assigns,
-                                                     .here = s->here,
-                                                     .in_same_shell = s->depth == 0};
+        if (moves_in_loop(s, words)) {
+            stop_at(s, "a cd inside of a loop");
+            return;
+        }
+        s->commands[s->count] = (cx_shell_command){.words = s->words + s->first_word,
+                                                   .count = words,
+                                                   .redirects = s->redirects + s->first_redirect,
+                                                   .redirect_count = redirects,
+                                                   .assigns = s->assigns,
+                                                   .here = s->here,
+                                                   .depth = s->depth,
+                                                   .piped = s->after_pipe,
+                                                   .inverted = s->inverted};
+        cx_shell_command *command = &s->commands[s->count++];
+        memcpy(command->shells, s->shells, sizeof s->shells);
+        memcpy(command->chains, s->chains, sizeof s->chains);
+        command->chains[s->depth] = s->chain;
     }
     s->first_word = s->word_count;
     s->first_redirect = s->redirect_count;
-    s->assigns = s->in_list = false;
+    s->assigns = s->in_list = s->after_pipe = s->inverted = false;
     s->here = (cx_str){NULL, 0};
 }
 
@@ -191,8 +219,8 @@ static void take_dollar(splitter *s)
     }
 }
 
-static cx_status split_at_depth(cx_str text, unsigned depth, cx_arena *arena, cx_shell_line *out,
-                                cx_err *err);
+static cx_status split_at_depth(cx_str text, const splitter *outer, cx_arena *arena,
+                                cx_shell_line *out, cx_err *err);
 
 static void split_inner(splitter *s, cx_str inner)
 {
@@ -202,7 +230,7 @@ static void split_inner(splitter *s, cx_str inner)
     }
     cx_shell_line line;
     cx_err err;
-    cx_status status = split_at_depth(inner, s->depth + 1, s->arena, &line, &err);
+    cx_status status = split_at_depth(inner, s, s->arena, &line, &err);
     if (cx_failed(status)) {
         s->no_memory = true;
         return;
@@ -216,8 +244,7 @@ static void split_inner(splitter *s, cx_str inner)
             stop_at(s, "more than 64 commands");
             return;
         }
-        s->commands[s->count] = line.commands[i];
-        s->commands[s->count++].in_same_shell = false;
+        s->commands[s->count++] = line.commands[i];
     }
 }
 
@@ -248,6 +275,10 @@ static void take_double_quotes(splitter *s, word_builder *w)
         }
         if (c == '"')
             break;
+        if (c == '$' && char_at(s, 1) == '\\' && char_at(s, 2) == '\n') {
+            stop_at(s, "a $ that the next line continues");
+            return;
+        }
         if (c == '\\' && memchr("\"\\$`\n", char_at(s, 1), 5) != NULL && char_at(s, 1) != 0) {
             if (char_at(s, 1) != '\n')
                 w->bytes[w->size++] = char_at(s, 1);
@@ -303,6 +334,10 @@ static void take_expansion(splitter *s, word_builder *w)
 {
     size_t from = s->at;
     char c = s->text.data[from];
+    if (c == '$' && char_at(s, 1) == '\\' && char_at(s, 2) == '\n') {
+        stop_at(s, "a $ that the next line continues");
+        return;
+    }
     if (c == '$' && !dollar_expands(s, false)) {
         w->bytes[w->size++] = c;
         s->at++;
@@ -397,16 +432,24 @@ static bool is_assignment(cx_str text)
     return false;
 }
 
+#define ENDING_KEYWORDS 7
+
 /* Words of the shell's grammar where a command begins. */
 static bool take_keyword(splitter *s, const cx_shell_word *word)
 {
-    static const char *const skipped[] = {"if", "then", "else", "elif", "fi", "while", "until",
-                                          "do", "done", "!",    "time", "{",  "}"};
+    /* After the first of these something else is or was run than what stands before them. */
+    static const char *const skipped[] = {"then", "else",  "elif",  "fi", "do",   "done", "}",
+                                          "if",   "while", "until", "!",  "time", "{"};
     static const char *const refused[] = {"case", "esac", "select", "function",
                                           "[[",   "((",   "coproc"};
     for (size_t i = 0; i < CX_COUNT_OF(skipped); i++)
-        if (cx_str_is(word->text, skipped[i]))
+        if (cx_str_is(word->text, skipped[i])) {
+            s->loops += cx_str_is(word->text, "while") || cx_str_is(word->text, "until");
+            s->loops -= s->loops != 0 && cx_str_is(word->text, "done");
+            s->inverted = s->inverted || cx_str_is(word->text, "!");
+            s->chain += i < ENDING_KEYWORDS;
             return true;
+        }
     for (size_t i = 0; i < CX_COUNT_OF(refused); i++)
         if (cx_str_is(word->text, refused[i])) {
             stop_at(s, "a case, select, function, [[ or coproc");
@@ -414,6 +457,7 @@ static bool take_keyword(splitter *s, const cx_shell_word *word)
         }
     if (cx_str_is(word->text, "for")) {
         s->in_list = true;
+        s->loops++;
         return true;
     }
     return false;
@@ -424,6 +468,7 @@ static void take_word(splitter *s)
     cx_shell_word word;
     bool quoted;
     size_t from = s->at;
+    s->joined = false;
     if (!read_word(s, &word, &quoted))
         return;
     bool first = s->word_count == s->first_word;
@@ -476,6 +521,16 @@ static void begin_here(splitter *s)
     s->delimiter_quoted = quoted;
 }
 
+/* "1", "12-", "-": of >& and <&; "1/x" is a file's name. */
+static bool is_descriptor(cx_str text)
+{
+    size_t digits = 0;
+    while (digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9')
+        digits++;
+    return text.size != 0 &&
+           (digits == text.size || (digits + 1 == text.size && text.data[digits] == '-'));
+}
+
 static void take_redirect(splitter *s)
 {
     cx_shell_redirect redirect = {.write = char_at(s, 0) == '>'};
@@ -513,8 +568,7 @@ static void take_redirect(splitter *s)
         skip_blanks(s);
         if (!read_word(s, &redirect.to, &quoted))
             return;
-        char digit = redirect.to.text.size != 0 ? redirect.to.text.data[0] : 0;
-        if ((digit >= '0' && digit <= '9') || digit == '-')
+        if (is_descriptor(redirect.to.text))
             return;
     } else {
         skip_blanks(s);
@@ -554,6 +608,9 @@ static void take_here(splitter *s, size_t of)
             (memchr(body.data, '`', body.size) != NULL ||
              memmem(body.data, body.size, "$(", 2) != NULL))
             stop_at(s, "a substitution inside of a here-document");
+        if (!s->delimiter_quoted && body.size != 0 &&
+            memmem(body.data, body.size, "\\\n", 2) != NULL) /* joined before the end is found */
+            stop_at(s, "a continued line inside of a here-document");
         return;
     }
     stop_at(s, "a here-document without its end");
@@ -571,8 +628,11 @@ static void split_text(splitter *s)
             s->at += c == '\\' ? 2 : 1;
         } else if (c == '\n') {
             s->at++;
-            here_of = s->count;
-            end_command(s);
+            if (!s->joined) {
+                here_of = s->count;
+                end_command(s);
+                s->chain++;
+            }
             if (s->delimiter.data != NULL)
                 take_here(s, here_of);
         } else if (c == '#' && word_begins) {
@@ -582,17 +642,28 @@ static void split_text(splitter *s)
             /* For bash a redirection; for sh the end of a command, and another one after it. */
             stop_at(s, "'&>' means something else to each shell; write '> FILE 2>&1'");
         } else if (c == ';' || c == '&' || c == '|') {
+            bool doubled = char_at(s, 1) == c;
             end_command(s);
+            if (c == '|' && !doubled) { /* also "|&" */
+                s->after_pipe = true;
+                if (s->count != 0 && s->commands[s->count - 1].depth == s->depth)
+                    s->commands[s->count - 1].piped = true;
+            } else if (c != '&' || !doubled) {
+                s->chain++;
+            }
+            s->joined = c != ';' && (c == '|' ? !doubled : doubled);
             s->at += char_at(s, 1) == c || (c == '|' && char_at(s, 1) == '&') ? 2 : 1;
         } else if (c == '(') {
             if (s->word_count != s->first_word) {
                 stop_at(s, "a parenthesis inside of a command");
             } else {
+                s->joined = false;
                 take_parens(s);
             }
         } else if (c == ')') {
             stop_at(s, "a parenthesis that was not opened");
         } else if (c == '<' || c == '>') {
+            s->joined = false;
             take_redirect(s);
         } else if (c == 0) {
             stop_at(s, "a zero byte");
@@ -608,11 +679,20 @@ static void split_text(splitter *s)
         end_command(s);
 }
 
-static cx_status split_at_depth(cx_str text, unsigned depth, cx_arena *arena, cx_shell_line *out,
-                                cx_err *err)
+static cx_status split_at_depth(cx_str text, const splitter *outer, cx_arena *arena,
+                                cx_shell_line *out, cx_err *err)
 {
-    splitter s = {.arena = arena, .text = text, .depth = depth};
+    unsigned shell_count = 1;
+    splitter s = {.arena = arena, .text = text, .shell_count = &shell_count};
     memset(out, 0, sizeof *out);
+    if (outer != NULL) {
+        s.depth = outer->depth + 1;
+        s.shell_count = outer->shell_count;
+        memcpy(s.shells, outer->shells, sizeof s.shells);
+        memcpy(s.chains, outer->chains, sizeof s.chains);
+        s.chains[outer->depth] = outer->chain;
+        s.shells[s.depth] = (*s.shell_count)++;
+    }
     s.commands = CX_ARENA_ARRAY(arena, cx_shell_command, CX_SHELL_COMMANDS_MAX);
     s.words = CX_ARENA_ARRAY(arena, cx_shell_word, CX_SHELL_WORDS_MAX);
     s.redirects = CX_ARENA_ARRAY(arena, cx_shell_redirect, CX_SHELL_WORDS_MAX);
@@ -631,7 +711,7 @@ static cx_status split_at_depth(cx_str text, unsigned depth, cx_arena *arena, cx
 cx_status cx_shell_split(cx_str text, cx_arena *arena, cx_shell_line *out, cx_err *err)
 {
     if (text.size <= CX_SHELL_BYTES_MAX)
-        return split_at_depth(text, 0, arena, out, err);
+        return split_at_depth(text, NULL, arena, out, err);
     memset(out, 0, sizeof *out);
     out->why = "a text longer than 64 KiB";
     out->offset = CX_SHELL_BYTES_MAX;

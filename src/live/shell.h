@@ -32,9 +32,16 @@ typedef struct cx_shell_command {
     size_t count;
     const cx_shell_redirect *redirects;
     size_t redirect_count;
-    bool assigns;       /* variables are set before it */
-    cx_str here;        /* text of a here-document; data NULL = none */
-    bool in_same_shell; /* a `cd` here counts for the next one */
+    bool assigns; /* variables are set before it */
+    cx_str here;  /* text of a here-document; data NULL = none */
+    /* The shell that runs it, 0 the line's own, and those around it: each "(..)" and each
+     * substitution is one of its own.  A `cd` counts for what its own shell runs afterwards. */
+    unsigned shells[CX_SHELL_DEPTH_MAX];
+    /* Of each of them: commands of one shell and chain are joined by && and | alone. */
+    unsigned chains[CX_SHELL_DEPTH_MAX];
+    unsigned depth; /* index of its own */
+    bool piped;     /* next to a "|": shells differ in whether they run it themselves */
+    bool inverted;  /* after a "!": what follows by && runs when it fails */
 } cx_shell_command;
 
 typedef struct cx_shell_line {

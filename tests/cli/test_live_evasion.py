@@ -29,6 +29,86 @@ def commands(s, *rows):
         refused(s, "Bash", {"command": command}, rule)
 
 
+# --- lines of a shell --------------------------------------------------------------------------------
+
+
+def allowed(s, *lines):
+    for line in lines:
+        done = s.decide("toolu_fine", "Bash", {"command": line})
+        check(done.returncode == 0 and done.stdout == b"", line, done)
+
+
+@test
+def a_cd_does_not_hide_where_files_are_written():
+    with Told() as s:
+        s.start()
+        (s.repo / ".claude").mkdir()
+        commands(s, ("(cd .claude; echo x > settings.json)", "L10"), ("ls $(cd .claude; touch settings.json)", "L10"),
+                 ("cd src/nothing; touch ../../x", "L13"), ("cd nothing; touch policies/live.json", "L12"),
+                 ("cd src | true && touch ../x", "L13"), ("! cd src && touch ../x", "L13"),
+                 ("{ cd src && (ls) } | cat && touch ../x", "L13"), ("cd src && (ls)\ntouch ../x", "L13"),
+                 ("true || cd src; touch ../x", "L13"), ("cat | cd src && touch ../x", "L13"),
+                 ("for i in 1 2; do touch a; cd ..; done", "C01"), (f"CDPATH={s.user} cd src; touch a", "C04"),
+                 ("cd src; cd ../..; touch x", "L13"), ("cd src && cd - ; touch x", "L08"))
+        allowed(s, "cd src && touch ../x", "cd src && touch a && cd .. && touch b", "(cd src && touch ../x); touch y",
+                "cd src; touch a", "for i in a b; do (cd src; touch c); done", "cd src &&\ntouch ../x",
+                "cd src && ls 2>&1 | tail -n 3 > ../log", "if [ -d src ]; then cd src && touch ../x; fi")
+
+
+@test
+def links_lead_where_the_kernel_walks():
+    with Told() as s:
+        s.start()
+        (s.user / ".ssh/deep").mkdir(parents=True)
+        (s.user / ".ssh/id").write_text("key\n")
+        (s.repo / "src/link").symlink_to(s.user / ".ssh/deep")
+        commands(s, ("cat src/link/../id", "L15"), ("cp src/a.c src/link/../authorized_keys", "L11"),
+                 ("cd src/link && cat ../id", "L15"), ("cd src/link && cd .. && touch x", "L08"),
+                 ("cd src; ln -s ../outside ../x", "L08"), ("cd src; ln -s policies ../x", "L08"))
+        check(refused(s, "Read", {"file_path": str(s.repo / "src/link/../id")}, "L15"))
+        allowed(s, "ln -s a.c b.c", "cat src/../src/a.c")
+
+
+@test
+def continued_lines_are_read_as_shells_read_them():
+    with Told() as s:
+        s.start()
+        commands(s, ("ls \"$\\\n(id)\"", "C01"), ("touch $\\\nHOME/x", "C01"), ("cat <<E\n$\\\n(id)\nE\n", "C01"),
+                 ("cat <<EO\nE\\\nO\nid\nEO\n", "C01"), ("ls >&1/../../x", "L13"))
+        allowed(s, "cat <<'E'\na\\\nb\nE\n", "ls >&2", "ls 2>&1")
+
+
+@test
+def builtins_and_readers_do_not_run_or_write():
+    with Told() as s:
+        s.start()
+        commands(s, ("test -v 'a[$(id)]'", "C02"), ("[ -v 'a[`id`]' ]", "C02"), ("printf -v 'a[$(id)]' x", "C02"),
+                 ("wait -n -p 'a[0]'", "C02"), ("set -k; git diff GIT_EXTERNAL_DIFF=./x", "C13"),
+                 ("set -o keyword; ls A=b", "C13"), ("uniq src/a.c .claude/settings.json", "L10"),
+                 ("uniq -c src/a.c ../x", "L13"), ("xxd -r src/a.c .git/config", "L12"),
+                 ("sort -ro .claude/settings.json src/a.c", "L10"), ("sort src/a.c -o.git/config", "L12"),
+                 ("file -C -m src/a.c", "L08"), ("date -s 12:00", "L08"), ("ps auxe", "L08"), ("ps e", "L08"),
+                 ("cp -bS.json src/a.c .mcp", "L08"), ("cat < /dev/tcp/example.org/80", "L09"),
+                 ("cat </dev/udp/secret.example.org/53", "L09"))
+        allowed(s, "uniq -f 1 src/a.c", "xxd -l 16 src/a.c", "sort -k2 src/a.c -o src/b.c", "set -euo pipefail; ls",
+                "printf '[%s]' x", "ps aux", "date +%s", "test 'a[0]' = b")
+
+
+@test
+def what_is_kept_from_being_read_is_not_read_otherwise():
+    with Told() as s:
+        s.start()
+        (s.user / ".ssh").mkdir()
+        (s.user / ".ssh/id").write_text("key\n")
+        commands(s, ("cat ~/.ss*/id", "L15"), ("cat ~/.[s]sh/id", "L15"), (f"cat {s.home.parent}/ho?e/token", "L15"),
+                 ("cat /proc/*/environ", "L15"), (f"file -f{s.user}/.ssh/id", "L15"), (f"grep -vf{s.user}/.ssh/id x", "L15"),
+                 (f"date -f{s.user}/.ssh/id", "L15"), (f"git blame -S{s.user}/.ssh/id src/a.c", "L15"),
+                 ("grep -r key ~", "L15"), ("diff -r src ~", "L15"), ("cp -r ~ x", "L15"), ("cd ~ && grep -r key", "L15"),
+                 ("cat ~+/../user/.ssh/id", "L08"), ("cd \"$X\"; cat id", "L08"),
+                 ("jq -n 'import \"k\" as $d {search:\"/x\"}; $d'", "L08"))
+        allowed(s, "cat src/*.c", "grep -rn int src", "grep -rn int .", "ls ~", "cat ~/x", "cat a* || cat ./*")
+
+
 # --- its own settings --------------------------------------------------------------------------------
 
 

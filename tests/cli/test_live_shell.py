@@ -49,7 +49,7 @@ class Lines:
 
     def redirect(self):
         return self.pick("> out", ">> out", "< a", "2> err", "2>&1", "> 'o p'", ">out2", "&> both", ">| out", "<> rw", "> $x",
-                         ">&out3", "3> three", "<<< a", "> out > out4", "2>/dev/null", "{fd}> four", "1>&2", "> ./*")
+                         ">&out3", "3> three", "<<< a", "> out > out4", "2>/dev/null", "{fd}> four", "1>&2", "> ./*", "> ../up", ">&1x", ">&1/../z")
 
     def simple(self):
         words = [self.pick(*PROGRAMS)] + [self.word() for _ in range(self.chance.randint(0, 3))]
@@ -60,7 +60,7 @@ class Lines:
         if self.chance.random() < 0.04:
             return self.pick("echo a", "true", ":", "cd src", "x=a", "set -e", "echo $(ls a)", "eval ls", "ls() { cat; }", "false",
                              "[ -f a ]", "[[ a == b ]]", "printf '%s' a", "alias ls=cat", "((1))", "source a", ". ./a", "unset x",
-                             "export x=1", "trap 'ls a' EXIT", "exit", "echo a | xargs rm", "let x=1", "coproc ls", "pwd")
+                             "export x=1", "cd dir", "cd nope", "cd ..", "cd src && ls > ../up", "(cd src; ls > made)", "trap 'ls a' EXIT", "exit", "echo a | xargs rm", "let x=1", "coproc ls", "pwd")
         return " ".join(words)
 
     def compound(self, depth):

@@ -23,7 +23,7 @@ static void split(cx_str text, char *out, size_t size)
     } while (0)
     for (size_t i = 0; i < line.count; i++) {
         const cx_shell_command *c = &line.commands[i];
-        ADD("%s%s%s", i == 0 ? "" : " ; ", c->in_same_shell ? "" : "^", c->assigns ? "=" : "");
+        ADD("%s%s%s", i == 0 ? "" : " ; ", c->depth == 0 ? "" : "^", c->assigns ? "=" : "");
         for (size_t k = 0; k < c->count; k++)
             ADD("%s%.*s%s%s", k == 0 ? "" : "|", (int)c->words[k].text.size, c->words[k].text.data,
                 c->words[k].opaque ? "?" : "", c->words[k].glob ? "*" : "");
