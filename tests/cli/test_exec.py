@@ -209,6 +209,26 @@ def variables_are_not_passed_on(p):
     check(b"_proxy" not in done.stdout.lower(), done.stdout)
 
 
+# What reaches a data directory in another's name (docs/fleet.md).
+REACH = {"CORTEX_URL": "https://r3ach.example:8420", "CORTEX_TOKEN": "cortex_r3ach" + "x" * 38,
+         "CORTEX_HOME": "postgresql://ann:r3ach@db.example/cortex", "CORTEX_FLEET": "postgresql://ann:r3ach@db/x",
+         "PGPASSWORD": "r3ach"}
+LOOK = "env; cat /proc/*/environ /proc/*/cmdline /proc/*/task/*/environ 2>/dev/null | tr '\\0' '\\n'; "
+
+
+@sandboxed
+def what_reaches_a_data_directory_is_not_passed_on(p):
+    (p.home / "token").write_text("cortex_r3ach\n")
+    done = p.exec("--home", p.home, "--", "sh", "-c", f"{LOOK} cat '{p.home}'/token '{p.home}'/cortex.db", env=REACH)
+    check(b"PWD=" in done.stdout and b"r3ach" not in done.stdout + done.stderr, done)
+    names = {line.split(b"=")[0] for line in done.stdout.splitlines() if line.startswith(b"CORTEX_")}
+    check(names <= {b"CORTEX_RUN_ID"}, names)
+    check(done.stderr.count(b"No such file or directory") == 2, done.stderr)
+    # Passed on because the person names it, and only that one.
+    done = p.exec("--home", p.home, "--env", "CORTEX_URL", "--", "env", env=REACH)
+    check(b"CORTEX_URL=https://r3ach.example:8420" in done.stdout and done.stdout.count(b"r3ach") == 1, done.stdout)
+
+
 # --- hosts ------------------------------------------------------------------------------------------
 
 

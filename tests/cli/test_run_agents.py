@@ -179,5 +179,26 @@ def a_reviewer_cannot_write():
               or answer["failed_gate"] == "review", answer)
 
 
+@sandboxed
+def agents_and_tests_do_not_see_what_reaches_the_data_directory():
+    look = "(env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n')"
+    reach = {"CORTEX_URL": "https://r3ach.example:8420", "CORTEX_TOKEN": "cortex_r3ach" + "x" * 38,
+             "CORTEX_HOME": "postgresql://ann:r3ach@db.example/cortex", "PGPASSWORD": "r3ach"}
+    with Folder() as folder:
+        repo, _ = exec_repo(folder, AGENT.replace("echo 'noise'", look + " | sed 's/^/seen /' | tee -a src/app/main.c")
+                            % json.dumps(reply()))
+        repo.write("scripts/test.sh", f"#!/bin/sh\n{look} | sed 's/^/tested /'\n", True)
+        repo.commit("tests that look, too")
+        done, answer = repo.run(contract(), None, "--home", repo.home, env=reach)
+        check(done.returncode == 0, answer, done.stderr)
+        told = repo.path.joinpath("src/app/main.c").read_text()
+        check("seen CORTEX_RUN_ID=" in told and "seen PATH=" in told, told)
+        names = {line.split("=")[0] for line in told.splitlines() if line.startswith("seen CORTEX_")}
+        check(names <= {"seen CORTEX_RUN_ID", "seen CORTEX_TASK_ID"}, names)
+        parts = [p.read_bytes() for p in pathlib.Path(answer["bundle"]).rglob("*") if p.is_file()]
+        check(any(b"tested PATH=" in part for part in parts), "the tests' output is in no file")
+        check("r3ach" not in told and not any(b"r3ach" in part for part in parts))
+
+
 if __name__ == "__main__":
     main()
