@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import cluster as clusters
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging" / "patroni"
 STALE, STALE_S = "Synchronous replication key updated by someone else", 40
-PROGRAMS = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy", "psql": "postgresql-client"}
+PROGRAMS = {"patroni": "patroni", "etcd": "etcd-server", "etcdctl": "etcd-client", "haproxy": "haproxy", "psql": "postgresql-client"}
 
 MEMBER = """
 scope: cortex
@@ -70,6 +71,13 @@ def missing():
         return "no PostgreSQL server is installed"
     packages = [package for program, package in PROGRAMS.items() if shutil.which(program, path=PATH) is None]
     return f"not installed: {', '.join(packages)} (scripts/install-deps.sh fleet)" if packages else None
+
+
+def version():
+    """Of Patroni, as numbers."""
+    said = subprocess.run(["patroni", "--version"], stdout=subprocess.PIPE, text=True, check=True,
+                          env={**os.environ, "PATH": PATH}).stdout
+    return tuple(int(number) for number in re.findall("[0-9]+", said)[:3])
 
 
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
@@ -127,6 +135,11 @@ class Etcd(Program):
         self.run("etcd", "--name", "e1", "--data-dir", f"{self.home}/etcd", "--listen-client-urls", url,
                  "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                  "--initial-cluster", f"e1={peer}", "--log-level", "warn")
+
+    def get(self, key):
+        return subprocess.run(["etcdctl", "--endpoints", f"127.0.0.1:{self.port}", "get", "--print-value-only", key],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=20,
+                              stdin=subprocess.DEVNULL, env={**os.environ, "ETCDCTL_API": "3"}).stdout.strip()
 
 
 class Proxy(Program):
@@ -252,10 +265,12 @@ class Cluster:
                               stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True, check=False,
                               env={**os.environ, "PGCONNECT_TIMEOUT": "5"}).stdout.strip()
 
+    def programs(self):
+        return [self.etcd, self.proxy, *(member.patroni for member in self.members)]
+
     def tails(self):
         """The last words of each program."""
-        programs = [self.etcd, self.proxy, *(member.patroni for member in self.members)]
-        return "\n".join(f"{program.name}:\n{program.last_lines(12)}" for program in programs)
+        return "\n".join(f"{program.name}:\n{program.last_lines(12)}" for program in self.programs())
 
     def leader(self):
         """The member that says that it is the primary and has the lock, or None."""

@@ -26,6 +26,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -45,6 +46,7 @@ from kit import BIN, check  # noqa: E402
 
 ASKED_AGAIN = 300  # keys of each part that a node is asked for again
 DEFAULTS = {"ttl": 30, "loop_wait": 10, "retry_timeout": 10, "failsafe_mode": None, "primary_start_timeout": None}
+TAKES_NOTHING_BACK = (3, 0, 3)  # Patroni before it: a primary that wakes up can take the lock from the one that replaced it
 PATIENCE_S = 180  # of a client: a part that does not come back in it is a failure
 QUIET_S = 5
 SYNCHRONOUS = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')"
@@ -257,6 +259,25 @@ def show(name, gaps, ways):
         print(f"  {fault} ({len(values)}): {'; '.join(cells)}", flush=True)
 
 
+def keep_evidence(cluster, ways):
+    """What all programs said, and what the tables have, before both are removed."""
+    folder = kit.make_folder("cortex-patroni-failed-")
+    for program in cluster.programs():
+        shutil.copy(program.log, folder)
+    for way in ways:
+        for node in way.fleet.nodes:
+            shutil.copy(node.log_path, folder)
+    print(f"the logs are in {folder}; {cluster.state()}; the key /sync: {cluster.etcd.get('/service/cortex/sync')}")
+    if cluster.leader() is None:
+        return
+    for what in ("cx_event WHERE kind <> 'take'", "cx_part"):
+        print(what, cluster.leader().sql(f"SELECT * FROM cortex_fleet.{what}", check=False, timeout=30))
+    for way in ways:
+        found = texts_of(cluster.leader(), way.fleet.part)
+        missing = [key for key in way.keys() if found[key] == 0]
+        print(f"{way.name}: {len(missing)} of {len(way.keys())} acknowledged keys are not there", missing[:5])
+
+
 def ends_at_signals():
     """So that what was started is stopped."""
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -277,6 +298,9 @@ def try_settings(name, rounds, rng, words):
             ways.append(way)
             way.begin()
         faults = Faults(cluster, ways)
+        if not words and patroni.version() < TAKES_NOTHING_BACK:
+            faults.ALL = [fault for fault in faults.ALL if fault is not Faults.primary_frozen]
+            print("  not tried: primary_frozen; this Patroni can lose what was acknowledged (docs/fleet.md)", flush=True)
         for n in range(rounds):
             chosen = [f for f in faults.ALL if not words or any(word in f.__name__ for word in words)]
             rng.shuffle(chosen)
@@ -295,11 +319,8 @@ def try_settings(name, rounds, rng, words):
                   f"{max(w.slowest for w in writers):.1f} s; sent again: {dict(failures)}")
         print("  judge:", report.line())
         print(f"  Patroni that kept an old copy of a key was started again: {cluster.restarts_of_stale} times", flush=True)
-    except BaseException:
-        for way in ways:
-            for node in way.fleet.nodes:
-                print(f"{node.name}:\n{node.said()[-1500:]}")
-        print(cluster.tails())
+    except Exception:
+        keep_evidence(cluster, ways)
         raise
     finally:
         # A second signal must not leave servers.
