@@ -215,14 +215,14 @@ static bool is_about_shape(const cx_err *err)
 static cx_status fail_external(const cx_import_guessed *guessed, cx_status opened,
                                cx_lattice **lattice, cx_err *err)
 {
-    if (cx_failed(opened) && !is_about_shape(err))
+    if (cx_failed(opened) && !is_about_shape(err) && guessed->other == NULL)
         return opened;
     if (!cx_failed(opened))
         cx_lattice_close(*lattice);
     *lattice = NULL;
     if (guessed->other != NULL)
         return cx_fail_at(err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
-                          "found %s, expected a lattice; no importer reads it: %s",
+                          "found %s, expected a session or a history; %s",
                           guessed->other->description, guessed->other->advice);
     return cx_fail_at(err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
                       "found JSON of no known format%s%s, expected a lattice or a format of "
@@ -251,7 +251,7 @@ static cx_status open_imported(cx_cli *cli, const char *path, const cx_bytes *by
                                                &cli->recorded, NULL, err)
                          : cx_import_run(cli->io, format, &path, 1, &importing, add_nodes,
                                          &cli->recorded, NULL, err));
-    cx_cli_remark("note: %s is a %s trace, imported for this answer; it has no hashes of its own. "
+    cx_cli_remark("note: %s: a %s trace, imported for this answer; it has no hashes of its own. "
                   "'cortex import %s %s -o FILE' keeps the lattice",
                   path, format, format, path);
     return cx_lattice_open_bytes(cx_buf_bytes(&cli->recorded), options, out, err);
@@ -266,8 +266,9 @@ static cx_status open_text(cx_cli *cli, const char *path, cx_bytes text,
     if (guessed.format != NULL && !guessed.is_lattice)
         return open_imported(cli, path, &text, guessed.format, options, out, err);
     cx_status status = cx_lattice_open_bytes(text, options, out, err);
-    return guessed.is_json && !guessed.is_lattice ? fail_external(&guessed, status, out, err)
-                                                  : status;
+    return (guessed.is_json || guessed.other != NULL) && !guessed.is_lattice
+               ? fail_external(&guessed, status, out, err)
+               : status;
 }
 
 /* Standard input is needed twice: to see what it is, and to read it. */
@@ -299,8 +300,9 @@ static cx_status open_file(cx_cli *cli, const char *path, const cx_lattice_optio
     if (guessed.format != NULL && !guessed.is_lattice)
         return open_imported(cli, path, NULL, guessed.format, options, out, err);
     cx_status status = cx_lattice_open(path, options, out, err);
-    return guessed.is_json && !guessed.is_lattice ? fail_external(&guessed, status, out, err)
-                                                  : status;
+    return (guessed.is_json || guessed.other != NULL) && !guessed.is_lattice
+               ? fail_external(&guessed, status, out, err)
+               : status;
 }
 
 cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,

@@ -207,6 +207,11 @@ static cx_status import_line(cx_import_core *core, cx_str line, cx_err *err)
 /* One line without its LF; the CR of a CRLF belongs to the line's end too. */
 static cx_status read_line(cx_import_core *core, cx_str line, uint64_t offset, cx_err *err)
 {
+    if (offset == 0) {
+        cx_bytes text = cx_import_after_mark(cx_str_bytes(line));
+        offset = line.size - text.size;
+        line = cx_bytes_str(text);
+    }
     core->sink.line++;
     cx_import_progress(core, line.size + 1);
     if (line.size != 0 && line.data[line.size - 1] == '\r')
@@ -311,15 +316,15 @@ static cx_status read_document(cx_import_core *core, source *from, cx_err *err)
     if (document == NULL)
         return cx_fail_nomem(err);
     if (core->format->text != NULL) {
-        cx_str text = cx_bytes_str(from->bytes);
+        cx_str text = cx_bytes_str(cx_import_after_mark(from->bytes));
         size_t valid = cx_utf8_valid_prefix(text);
         if (valid != text.size)
             return cx_fail_at(err, CX_E_FORMAT, "U_UTF8", valid,
                               "found bytes that are not UTF-8, expected text in UTF-8");
         return core->format->text(&core->sink, text, err);
     }
-    CX_TRY(
-        cx_json_parse(&core->parser, cx_bytes_str(from->bytes), &core->documents, document, err));
+    CX_TRY(cx_json_parse(&core->parser, cx_bytes_str(cx_import_after_mark(from->bytes)),
+                         &core->documents, document, err));
     return core->format->document(&core->sink, document, err);
 }
 
@@ -502,6 +507,19 @@ static cx_status detect_first(cx_import_core *core, const char **out_name, cx_er
     return guessed.format == NULL ? cx_import_fail_unknown(&guessed, err) : CX_SUCCESS;
 }
 
+/* "claude" is nearly claude-code. */
+static cx_status fail_format(const char *name, cx_err *err)
+{
+    const cx_import_format_info *format;
+    const char *nearest = "auto";
+    for (size_t i = 0; (format = cx_import_format_at(i)) != NULL; i++)
+        if (name[0] != 0 && strncmp(format->name, name, strlen(name)) == 0)
+            nearest = format->name;
+    return cx_fail(err, CX_E_USAGE,
+                   "unknown import format '%s'; did you mean '%s'? 'cortex import --list' has them",
+                   name, nearest);
+}
+
 static cx_status choose_format(cx_import_core *core, const char *name, cx_err *err)
 {
     if (strcmp(name, "auto") == 0) {
@@ -513,7 +531,7 @@ static cx_status choose_format(cx_import_core *core, const char *name, cx_err *e
     }
     core->format = find_format(cx_str_z(name));
     if (core->format == NULL)
-        return cx_fail(err, CX_E_USAGE, "unknown import format '%s'", name);
+        return fail_format(name, err);
     if (core->options.only.size != 0 && !core->format->takes_only)
         return cx_fail(err, CX_E_USAGE, "format '%s' has no runs to choose from", name);
     core->sink.state =

@@ -40,6 +40,47 @@ static const cx_import_other sqlite = {"sqlite", "a SQLite database",
                                        "other programs, export the sessions as "
                                        "JSON first, for example with `opencode export`"};
 
+/* Text of another encoding, or packed text: by their first bytes. */
+static const struct {
+    const char *magic;
+    size_t size;
+    cx_import_other other;
+} packed[] = {
+    {"\x1f\x8b", 2, {"gzip", "gzip data", "pipe it: gunzip -c FILE | cortex import auto -"}},
+    {"\x28\xb5\x2f\xfd", 4, {"zstd", "zstd data", "pipe it: zstd -dc FILE | cortex import auto -"}},
+    {"PK\x03\x04", 4, {"zip", "a zip archive", "unpack it and name the files inside"}},
+    {"\xff\xfe",
+     2,
+     {"utf-16", "UTF-16 text", "pipe it: iconv -f utf-16 -t utf-8 FILE | cortex import auto -"}},
+    {"\xfe\xff",
+     2,
+     {"utf-16", "UTF-16 text", "pipe it: iconv -f utf-16 -t utf-8 FILE | cortex import auto -"}},
+};
+
+static const cx_import_other *other_kind(cx_bytes head)
+{
+    if (cx_import_is_sqlite(head))
+        return &sqlite;
+    for (size_t i = 0; i < CX_COUNT_OF(packed); i++)
+        if (head.size >= packed[i].size && memcmp(head.data, packed[i].magic, packed[i].size) == 0)
+            return &packed[i].other;
+    return NULL;
+}
+
+static bool is_blank_text(cx_bytes head)
+{
+    for (size_t i = 0; i < head.size; i++)
+        if (head.data[i] == 0 || strchr(" \t\r\n", head.data[i]) == NULL)
+            return false;
+    return true;
+}
+
+cx_bytes cx_import_after_mark(cx_bytes text)
+{
+    bool marked = text.size >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0;
+    return marked ? cx_bytes_from(text.data + 3, text.size - 3) : text;
+}
+
 /* --- the nearest format ---------------------------------------------------------------------- */
 
 static const struct {
@@ -179,6 +220,7 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
     const cx_import_format *format;
     evidence found;
     int best = 0;
+    head = cx_import_after_mark(head);
     weigh_records(&found, head, true);
     *out = (cx_import_guessed){
         .is_json = found.records != 0, .is_lattice = found.is_lattice, .nearest = found.nearest};
@@ -200,8 +242,9 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
     if (by_text)
         out->is_lattice = memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
                           memmem(head.data, head.size, prev, sizeof prev - 1) != NULL;
-    if (out->format == NULL && cx_import_is_sqlite(head))
-        out->other = &sqlite;
+    if (out->format == NULL)
+        out->other = other_kind(head);
+    out->is_blank = is_blank_text(head);
 }
 
 const char *cx_import_detect(cx_bytes head)
@@ -215,19 +258,19 @@ cx_status cx_import_fail_unknown(const cx_import_guessed *guessed, cx_err *err)
 {
     if (guessed->other != NULL)
         return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
-                          "found %s, which no importer reads, expected one of `cortex import "
-                          "--list`; %s",
+                          "found %s, expected a format of `cortex import --list`; %s",
                           guessed->other->description, guessed->other->advice);
+    if (guessed->is_blank)
+        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+                          "found an empty file, expected a format of `cortex import --list`");
     if (guessed->nearest != NULL)
         return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
                           "found records of no known format (the nearest is %s), expected one of "
-                          "`cortex import --list`; name the format, or write lines "
-                          "{\"role\",\"content\"} and import them as messages",
+                          "`cortex import --list`, or lines {\"role\",\"content\"}",
                           guessed->nearest);
     return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
-                      "found no trace of a known format, expected one of `cortex import --list`; "
-                      "name the format, or write lines {\"role\",\"content\"} and import them as "
-                      "messages");
+                      "found no trace of a known format, expected one of `cortex import --list`, "
+                      "or lines {\"role\",\"content\"}");
 }
 
 /* D1 */
@@ -246,7 +289,7 @@ cx_status cx_import_read_head(const cx_io *io, cx_file file, const char *path, s
         cx_buf_advance(out, got);
         if (got < room || out->size == limit)
             return CX_SUCCESS;
-        weigh_records(&found, cx_buf_bytes(out), false);
+        weigh_records(&found, cx_import_after_mark(cx_buf_bytes(out)), false);
         if (!found.wants_more || is_conclusive(&found))
             return CX_SUCCESS;
         step = 3 * out->size; /* each turn quadruples the text: no byte is read many times */

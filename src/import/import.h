@@ -77,6 +77,7 @@ typedef struct cx_import_guessed {
     const char *nearest;          /* the format that shares most member names; NULL = none */
     bool is_lattice;              /* nodes of ours, perhaps damaged */
     bool is_json;                 /* a record at least was JSON */
+    bool is_blank;                /* nothing but white space */
 } cx_import_guessed;
 
 /*
@@ -86,6 +87,8 @@ typedef struct cx_import_guessed {
 void cx_import_guess(cx_bytes head, cx_import_guessed *out);
 /* The format alone; NULL when there is none. */
 const char *cx_import_detect(cx_bytes head);
+/* The text without a byte order mark (UTF-8) before it, which editors on Windows write. */
+cx_bytes cx_import_after_mark(cx_bytes text);
 /* U_SHAPE with what was found instead of a known format, and what to do. */
 CX_RESULT cx_import_fail_unknown(const cx_import_guessed *guessed, cx_err *err);
 

@@ -6,6 +6,7 @@
 Answers themselves are judged elsewhere against the vectors; here it is the command line that is
 tried.  Closes with `N passed, N failed, N skipped`.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -325,6 +326,38 @@ def files_of_other_programs_are_taken_for_what_they_are():
             for question in ("verify", "heads"):
                 done = expect(run("lattice", question, str(path)), 0)
                 assert kind + b" trace, imported for this answer" in done.stderr, done.stderr
+
+
+@test
+def a_byte_order_mark_before_a_session_is_no_part_of_it():
+    with Folder() as folder:
+        for name, (content, kind) in FOREIGN.items():
+            (folder / name).write_bytes(content)
+            (folder / "marked").write_bytes(b"\xef\xbb\xbf" + content)
+            plain = expect(run("import", "auto", str(folder / name)), 0)
+            marked = expect(run("import", "auto", str(folder / "marked")), 0)
+            assert plain.stderr == marked.stderr, (name, marked.stderr)
+            assert kind + b" trace, imported" in expect(run("lattice", "heads", str(folder / "marked")), 0).stderr
+
+
+@test
+def what_no_importer_reads_is_named_with_what_to_do():
+    line = b'{"role":"user","content":"hi"}\n'
+    with Folder() as folder:
+        for content, found, advice in ((gzip.compress(line), b"gzip data", b"gunzip -c"),
+                                       (line.decode().encode("utf-16"), b"UTF-16 text", b"iconv"),
+                                       (b"PK\x03\x04....", b"a zip archive", b"unpack"),
+                                       (b"\x28\xb5\x2f\xfd..", b"zstd data", b"zstd -dc")):
+            (folder / "file").write_bytes(content)
+            for args in (["import", "auto"], ["lattice", "heads"], ["view", "--no-browser"]):
+                done = expect(run(*args, str(folder / "file")), 3)
+                assert found in done.stderr and advice in done.stderr, (args, done.stderr)
+        (folder / "file").write_bytes(b"\n\n")
+        assert b"an empty file" in expect(run("import", "auto", str(folder / "file")), 3).stderr
+        (folder / "file").write_bytes(line)
+        assert b"cortex import auto " in expect(run("import", str(folder / "file")), 2).stderr
+        done = expect(run("import", "claude", str(folder / "file")), 2)
+        assert b"did you mean 'claude-code'?" in done.stderr, done.stderr
 
 
 @test

@@ -149,10 +149,26 @@ static cx_status import_files(job *j, cx_err *err)
     return print_summary(j->cli, &j->summary, cx_cli_has(j->args, "json"), to_file, err);
 }
 
+static bool is_format(const char *name)
+{
+    const cx_import_format_info *format;
+    bool found = strcmp(name, "auto") == 0;
+    for (size_t i = 0; !found && (format = cx_import_format_at(i)) != NULL; i++)
+        found = strcmp(format->name, name) == 0;
+    return found;
+}
+
 static int run_import(cx_cli *cli, const cx_cli_args *args)
 {
     if (cx_cli_has(args, "list"))
         return list_formats(cli, args);
+    if (args->operand_count == 1) {
+        cx_str hint = cx_arena_printf(
+            &cli->arena, "'%s' alone: expected FORMAT and FILE, for example: cortex import auto %s",
+            args->operands[0], is_format(args->operands[0]) ? "session.jsonl" : args->operands[0]);
+        if (hint.data != NULL)
+            return cx_cli_misuse(args, hint.data);
+    }
     if (args->operand_count < 2)
         return cx_cli_misuse(args, "expected FORMAT and FILE, for example: cortex import "
                                    "claude-code session.jsonl -o history.jsonl");
