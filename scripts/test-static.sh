@@ -6,7 +6,9 @@
 # CORTEX_TOOLS (default build/release/bin) has cortex-agents, which makes signed traces for the tests.
 # Programs of the other architecture are run by qemu (scripts/emulated.sh).  Where the kernel cannot be told of it,
 # only cortex-verify is: then cortex, which makes the proofs, is this machine's (CORTEX_BIN, default the one of
-# build/release).  CORTEX_SCRIPTS="verify cli" runs these scripts only.  Closes with `N passed, N failed, N skipped`.
+# build/release).  CORTEX_SCRIPTS="verify cli" runs these scripts only.  A test that says nothing about the other
+# machine under qemu is named below, with the reason, and counts as skipped when it fails.  Closes with
+# `N passed, N failed, N skipped`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$(uname -m)
@@ -35,6 +37,11 @@ read -ra tests <<<"${CORTEX_SCRIPTS:-${tests[*]}}"
 cp "${CORTEX_TOOLS:-build/release/bin}/cortex-agents" "$bin/"
 export CORTEX_BIN=$bin/cortex CX_TEST_ROOT=$PWD/tests
 
+# What fails under qemu's user mode because of qemu, not because of the machine that it plays: SCRIPT/TEST, why.
+emulated='
+cli/closed_descriptors_are_noticed qemu opens files of its own: they get the number of the input that was closed
+'
+
 passed=0
 failed=0
 skipped=0
@@ -48,6 +55,14 @@ for name in "${tests[@]}"; do
         line='0 passed, 1 failed, 0 skipped'
     fi
     read -r p _ f _ s _ <<<"${line//,/}"
+    if [ "$f" -ne 0 ] && [ "$arch" != "$here" ]; then
+        for test in $(sed -n 's/^FAIL \([a-z0-9_]*\)$/\1/p' <<<"$said" | sort -u); do
+            if reason=$(grep -E "^$name/$test " <<<"$emulated"); then
+                echo "skip $reason"
+                f=$((f - 1)) s=$((s + 1))
+            fi
+        done
+    fi
     [ "$f" -eq 0 ] || grep -v "^$line\$" <<<"$said" | tail -n 60
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done

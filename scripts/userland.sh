@@ -93,11 +93,19 @@ fi
 # machine (tests use its loopback device).  What they write to /tmp is on a disk: where a sync costs nothing, commits
 # do not form groups.
 mkdir -p "$build" "$here/tmp"
-rm -rf "$here/tree"
+rm -rf "$here/before"
+[ ! -e "$here/tree" ] || mv "$here/tree" "$here/before"
 mkdir "$here/tree"
 git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
     tar -c --null -T - | tar -x -C "$here/tree"
+# Copies keep their times.  A file that was changed after the last copy was made, but before that copy was compiled,
+# would seem older than its object.
+if [ -e "$here/before" ]; then
+    (cd "$here" && LC_ALL=C diff -rq before tree || true) |
+        sed -n "s|^Files before/.* and \\(tree/.*\\) differ\$|$here/\\1|p" | xargs -r -d '\n' touch
+    rm -rf "$here/before"
+fi
 # A root of its own by pivot_root, not chroot, and a whole /proc: else governed runs inside could have no sandbox.
 # The shell stays, as the process that collects what others leave behind.
 # shellcheck disable=SC2016

@@ -139,7 +139,8 @@ def alerts():
 def answers_about_a_run_match_their_schemas():
     with Place() as place:
         done = run(BIN, "demo", "--dir", "story", env=place.env, cwd=place.folder)
-        check(done.returncode in (0, 3), done.stderr)  # 3: this machine has no sandbox
+        check(done.returncode == 0 or (done.returncode == 3 and b"this machine has no sandbox" in done.stdout),
+              done.returncode, done.stdout[-2000:], done.stderr)
         story, place.env["CORTEX_HOME"] = place.folder / "story", str(place.folder / "story" / "home")
         check((story / "shop" / "schemas").exists() and not (story / "shop" / "schemas" / "answers").exists())
         got = place.fits("evidence_verdict", place.cortex(

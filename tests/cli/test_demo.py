@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """test_demo.py - `cortex demo` plays the whole story, leaves its folder, and touches nobody else's."""
+import ctypes
+import errno
 import os
 import re
 import shutil
+import struct
+import subprocess
 
-from kit import BIN, TESTS, Folder, sibling, check, main, run, skip, test
+from kit import BIN, TESTS, TIMEOUT_S, Folder, sibling, check, main, run, skip, test
 from run_kit import clean_env
 
 
@@ -62,6 +66,36 @@ def without_a_sandbox_the_demo_runs_and_reports_the_missing_part():
         check(done.returncode == 3, done.returncode, text[-2000:], done.stderr)
         check("UNEXPECTED" not in text and "apt install bubblewrap" in text, text[-2000:])
         check("PageMismatch" in text and "Ticket 4821" in text, text[-2000:])
+
+
+def forbid_filters():
+    """As on a kernel without CONFIG_SECCOMP_FILTER: prctl(PR_SET_SECCOMP, ..) fails with EINVAL."""
+    number = {"x86_64": 157, "aarch64": 167}[os.uname().machine]
+    code = b"".join(struct.pack("=HBBI", *line) for line in (
+        (0x20, 0, 0, 0), (0x15, 0, 3, number),  # the call's number
+        (0x20, 0, 0, 16), (0x15, 0, 1, 22),     # its first argument: PR_SET_SECCOMP
+        (0x06, 0, 0, 0x00050000 | errno.EINVAL), (0x06, 0, 0, 0x7FFF0000)))
+    held = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(held)))
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    if call(38, 1, 0, 0, 0) != 0 or call(22, 2, program, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no filter can be set here")
+
+
+@test
+def a_kernel_without_filters_gives_no_sandbox():
+    if os.uname().machine not in ("x86_64", "aarch64"):
+        skip("the number of prctl is not known here")
+    with Folder() as folder:
+        try:
+            done = subprocess.run([BIN, "demo", "--dir", "play"], cwd=folder, env=clean_env(), capture_output=True,
+                                  preexec_fn=forbid_filters, timeout=TIMEOUT_S)
+        except subprocess.SubprocessError:
+            skip("this kernel filters no system calls")
+        text = done.stdout.decode()
+        check(done.returncode == 3, done.returncode, text[-2000:], done.stderr)
+        check("UNEXPECTED" not in text and "this machine has no sandbox" in text, text[-2000:])
+        check((folder / "play/evidence.cxe").exists(), text[-2000:])
 
 
 @test

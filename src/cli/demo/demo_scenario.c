@@ -14,6 +14,7 @@
 #include "os/api.h"
 #include "cli/demo/demo.h"
 #include "cli/ledger/ledger.h"
+#include "sandbox/api.h"
 
 typedef struct scenario {
     cx_cli *cli;
@@ -497,18 +498,45 @@ static cx_status play_why(scenario *s, cx_err *err)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+/* Whether governed runs would be refused here, as the governor decides it.  *out_why is the reason
+ * of the first layer that is missing, NULL = none is. */
+static cx_status find_missing_layer(scenario *s, const char **out_why, cx_err *err)
+{
+    cx_sandbox *box = NULL;
+    cx_err why;
+    const cx_sandbox_options options = {.program = s->program.data};
+    *out_why = NULL;
+    cx_str text = {0};
+    if (cx_failed(cx_sandbox_supported(&why)) || cx_failed(cx_sandbox_open(&options, &box, &why)))
+        text = cx_arena_printf(&s->cli->arena, "%s", why.message);
+    for (size_t i = 0; box != NULL && i < CX_SANDBOX_LAYER_COUNT && text.data == NULL; i++)
+        if ((box->missing & 1u << i) != 0)
+            text = cx_arena_printf(&s->cli->arena, "%s",
+                                   box->reason[i] == NULL ? "a layer of it is missing"
+                                                          : box->reason[i]);
+    bool whole = box != NULL && box->missing == 0;
+    cx_sandbox_close(box);
+    *out_why = text.data;
+    return whole || text.data != NULL ? CX_SUCCESS : cx_fail_nomem(err);
+}
+
 static cx_status play_scenario(scenario *s, bool *out_sandbox, cx_err *err)
 {
+    const char *missing;
     CX_TRY(create_shop(s, err));
     CX_TRY(play_agents(s, err));
     CX_TRY(run_quietly(s, ANY_CODE, err, "cortex doctor --json"));
-    *out_sandbox = printed(s, "\"name\":\"bwrap\",\"status\":\"ok\"");
+    CX_TRY(find_missing_layer(s, &missing, err));
+    *out_sandbox = missing == NULL;
     if (*out_sandbox)
         CX_TRY(play_run(s, err));
     else
-        print_line(s, "\n# The governed run is skipped: this machine has no sandbox for agents.\n  "
-                      "'cortex doctor' explains why. On Debian: apt install bubblewrap, and user "
-                      "namespaces must be allowed.\n");
+        print_line(
+            s,
+            "\n# The governed run is skipped: this machine has no sandbox for agents.\n  "
+            "%s\n  'cortex doctor' explains why. On Debian: apt install bubblewrap, and user "
+            "namespaces must be allowed.\n",
+            missing);
     CX_TRY(play_proof(s, err));
     CX_TRY(play_tampering(s, err));
     return play_why(s, err);
