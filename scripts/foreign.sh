@@ -48,10 +48,10 @@ targets+=(cortex cortex-vectors cortex-writer cortex-box cortex-agents cortex-mc
 
 # What fails under qemu's user mode because of qemu, not because of the machine that it plays: ROOM/TEST, why.
 emulated='
-base/spawn_hands_over_only_the_descriptors_listed qemu keeps a descriptor of its own open in every child
-base/spawn_runs_an_opened_program_and_a_script_by_its_path execveat of a descriptor: qemu looks for its path
-run/pack_that_would_fill_the_memory_is_refused qemu keeps limits of memory to itself, and git starts without one
-run/sandbox_without_bubblewrap_refuses_or_is_degraded starts this program once more: the kernel cannot
+os/spawn_hands_over_only_the_descriptors_listed qemu keeps a descriptor of its own open in every child
+os/spawn_runs_an_opened_program_and_a_script_by_its_path execveat of a descriptor: qemu looks for its path
+git/pack_that_would_fill_the_memory_is_refused qemu keeps limits of memory to itself, and git starts without one
+sandbox/sandbox_without_bubblewrap_refuses_or_is_degraded starts this program once more: the kernel cannot
 '
 
 options=(-DCMAKE_BUILD_TYPE=Release -DCORTEX_WERROR=OFF -DCORTEX_WEB=OFF -DCORTEX_BENCH=OFF)

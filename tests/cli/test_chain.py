@@ -6,7 +6,7 @@ Closes with `N passed, N failed, N skipped`.
 import json
 
 from kit import Folder, check, main, skip, test
-from run_kit import GOOD_OPS, Repo, contract, reply, script
+from run_kit import GOOD_OPS, Repo, contract, reply, script, skip_with_old_git
 
 
 def chain(repo, steps, *options, script_of=None, name="chain.json"):
@@ -25,6 +25,7 @@ def states(answer):
 
 
 def run_or_skip(done, answer):
+    skip_with_old_git(f"{answer} {done.stderr}")
     if answer is not None and any("sandbox" in (step.get("reason") or "") for step in answer.get("steps", [])):
         skip("no sandbox on this machine")
 

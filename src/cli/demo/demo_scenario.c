@@ -14,6 +14,7 @@
 #include "os/api.h"
 #include "cli/demo/demo.h"
 #include "cli/ledger/ledger.h"
+#include "git/api.h"
 #include "sandbox/api.h"
 
 typedef struct scenario {
@@ -507,7 +508,8 @@ static cx_status find_missing_layer(scenario *s, const char **out_why, cx_err *e
     const cx_sandbox_options options = {.program = s->program.data};
     *out_why = NULL;
     cx_str text = {0};
-    if (cx_failed(cx_sandbox_supported(&why)) || cx_failed(cx_sandbox_open(&options, &box, &why)))
+    if (cx_failed(cx_git_check_version(NULL, &why)) || cx_failed(cx_sandbox_supported(&why)) ||
+        cx_failed(cx_sandbox_open(&options, &box, &why)))
         text = cx_arena_printf(&s->cli->arena, "%s", why.message);
     for (size_t i = 0; box != NULL && i < CX_SANDBOX_LAYER_COUNT && text.data == NULL; i++)
         if ((box->missing & 1u << i) != 0)
