@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fleet/part_home.h"
 #include "db/api.h"
+#include "fleet/api.h"
 #include "os/api.h"
 
 #define SYSTEM_FILE "/etc/cortex/config.toml"
@@ -367,6 +369,24 @@ static cx_status parse_config_file(check *c, cx_str text, cx_config_file *out)
     return CX_SUCCESS;
 }
 
+static cx_status too_large(const char *path, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET, "%s: expected at most %zu bytes",
+                      path, CX_SETTINGS_BYTES_MAX);
+}
+
+static cx_status keep_and_parse(check *c, const cx_buf *text, cx_config_file *out)
+{
+    cx_str kept = CX_STR("");
+    out->there = true;
+    if (text->size != 0) {
+        kept = cx_arena_copy_str(&c->cli->arena, cx_buf_str(text));
+        if (kept.data == NULL)
+            return cx_fail_nomem(c->err);
+    }
+    return parse_config_file(c, kept, out);
+}
+
 cx_status cx_config_read(cx_cli *cli, const char *path, cx_config_where where, cx_config_file *out,
                          cx_err *err)
 {
@@ -376,17 +396,10 @@ cx_status cx_config_read(cx_cli *cli, const char *path, cx_config_where where, c
     CX_TRY(check_owner(path, err));
     cx_buf_init(&text, cli->alloc);
     cx_status status = cx_io_read_file(cli->io, path, CX_SETTINGS_BYTES_MAX, &text, err);
-    out->there = !cx_failed(status);
     if (status.code == CX_E_LIMIT)
-        status = cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET,
-                            "%s: expected at most %zu bytes", path, CX_SETTINGS_BYTES_MAX);
-    cx_str kept = CX_STR("");
-    if (!cx_failed(status) && text.size != 0) {
-        kept = cx_arena_copy_str(&cli->arena, cx_buf_str(&text));
-        status = kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
-    }
+        status = too_large(path, err);
     if (!cx_failed(status))
-        status = parse_config_file(&c, kept, out);
+        status = keep_and_parse(&c, &text, out);
     cx_buf_done(&text);
     return status;
 }
@@ -457,6 +470,47 @@ const char *cx_config_common(const cx_config *config, const char *name)
     return NULL;
 }
 
+static cx_status read_small(cx_fleet *fleet, cx_str part, cx_buf *out, cx_err *err)
+{
+    cx_fleet_part found;
+    CX_TRY(cx_fleet_find(fleet, part, &found, err));
+    return cx_fleet_small_read(fleet, found.number, CX_STR("config.toml"), out, err);
+}
+
+/* Of a part of a fleet, which is in a database: that there is none, or no such part, or that the
+ * user is refused, is for the command to say. */
+static cx_status read_part_file(cx_cli *cli, const char *home, cx_config *out, cx_err *err)
+{
+    const cx_fleet_options options = {.node = "cortex-config", .read_only = true};
+    cx_config_file *file = &out->files[CX_CONFIG_HOME];
+    check c = {.cli = cli, .where = CX_CONFIG_HOME, .err = err};
+    cx_fleet *fleet = NULL;
+    cx_err why = {0};
+    cx_buf text;
+    cx_str part;
+    const char *url;
+    CX_TRY(cx_cli_split_database(&cli->arena, home, &url, &part, err));
+    c.path = cx_arena_printf(&cli->arena, "fleet:%.*s/config.toml", (int)part.size, part.data).data;
+    if (c.path == NULL)
+        return cx_fail_nomem(err);
+    file->path = c.path;
+    cx_buf_init(&text, cli->alloc);
+    cx_status status = cx_fleet_open(url, &options, &fleet, &why);
+    if (!cx_failed(status))
+        status = read_small(fleet, part, &text, &why);
+    cx_fleet_close(fleet);
+    if (!cx_failed(status) && text.size > CX_SETTINGS_BYTES_MAX)
+        status = too_large(c.path, err);
+    else if (!cx_failed(status))
+        status = keep_and_parse(&c, &text, file);
+    else if (status.code == CX_E_NOT_FOUND || status.code == CX_E_DENIED)
+        status = CX_SUCCESS;
+    else
+        *err = why;
+    cx_buf_done(&text);
+    return status;
+}
+
 cx_status cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *err)
 {
     const char *data = environment_value("XDG_DATA_HOME"), *user = environment_value("HOME");
@@ -471,6 +525,8 @@ cx_status cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *
         out->home = cx_arena_printf(&cli->arena, "%s/.local/share/cortex", user).data;
     if (out->home == NULL || out->home[0] == 0)
         return CX_SUCCESS;
+    if (cx_cli_is_database(out->home))
+        return read_part_file(cli, out->home, out, err);
     return read_maybe(cli, cx_arena_printf(&cli->arena, "%s/config.toml", out->home),
                       CX_CONFIG_HOME, out, err);
 }
@@ -650,10 +706,15 @@ static bool is_asked_for(const cx_config_key *key)
 
 cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
 {
-    const char *home = cx_cli_takes(args, "home") ? cx_cli_value(args, "home") : NULL;
+    const bool takes_home = cx_cli_takes(args, "home");
+    const char *home = takes_home ? cx_cli_value(args, "home") : NULL;
+    const char *named = environment_value("CORTEX_HOME");
     const cx_config_key *keys;
     size_t count;
     cx_config config;
+    /* A command without a data directory asks no database. */
+    if (!takes_home && named != NULL && cx_cli_is_database(named))
+        home = "";
     CX_TRY(cx_config_load(cli, home, &config, err));
     CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
     applying g = {cli, args, &config, err};
