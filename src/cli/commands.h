@@ -180,6 +180,8 @@
     X(fleet_import)        \
     X(fleet_export)        \
     X(fleet_move)          \
+    X(fleet_quota)         \
+    X(fleet_prune)         \
     X(otel_traces)         \
     X(mcp)                 \
     X(token_add)           \

@@ -102,6 +102,88 @@ done:
     return status;
 }
 
+/* --- before the base (F8) --------------------------------------------------------------------- */
+
+cx_status cx_fleet_read_kept(cx_fleet *fleet, unsigned part, uint64_t base, cx_fleet_kept *out,
+                             cx_err *err)
+{
+    checking *c = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *c);
+    cx_status status = CX_SUCCESS;
+    if (c == NULL)
+        return cx_fail_nomem(err);
+    *c = (checking){.fleet = fleet, .part = part};
+    cx_fleet_kept_begin(out);
+    do {
+        CX_TRY_GOTO(status, read_page(c, base, err));
+        for (size_t i = 0; i < c->count; i++) {
+            const link_row *row = &c->rows[i];
+            cx_digest head =
+                cx_fleet_next_head(&row->prev, part, row->epoch, row->num, &row->digest);
+            if (!cx_digest_eq(&head, &row->head))
+                CX_TRY_GOTO(status,
+                            broken(c, row->num, "its hash is not that of what it says", err));
+            cx_fleet_kept_add(out, row->num, row->epoch, &row->prev, &row->head, &row->digest);
+            c->next = row->num + 1;
+        }
+    } while (c->count != 0);
+done:
+    cx_alloc_free(cx_alloc_default(), c, sizeof *c);
+    return status;
+}
+
+typedef struct one_digest {
+    cx_digest digest;
+    bool found;
+} one_digest;
+
+static cx_status read_digest(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    one_digest *out = arg;
+    out->found = true;
+    return cx_fleet_read_digest(&columns[0], &out->digest, err);
+}
+
+/* That the commit which states the base states this one, with these commits before it.  It is of
+ * the chain: its links are checked. */
+static cx_status check_base(cx_fleet *fleet, unsigned part, const cx_fleet_now *now,
+                            cx_fleet_chain *out, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_BYTES};
+    const cx_pg_value values[] = {cx_fleet_int(part), cx_fleet_int(now->base_num)};
+    one_digest stated = {.found = false};
+    cx_fleet_kept kept;
+    if (now->base == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_fleet_read_kept(fleet, part, now->base, &kept, err));
+    out->kept = kept.count;
+    cx_digest found = cx_fleet_kept_end(&kept, now->base, &now->base_head);
+    CX_TRY(cx_pg_query(fleet->pg, "SELECT digest FROM " CX_T_COMMIT " WHERE part = $1 AND num = $2",
+                       values, CX_COUNT_OF(values), types, 1, read_digest, &stated, NULL, err));
+    if (now->base_num >= now->base && now->base_num < now->next && stated.found &&
+        cx_digest_eq(&found, &stated.digest))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_FORMAT, "ChainBroken", CX_NO_OFFSET,
+                      "part %u: its base, or the commits before it, are not those that commit %llu "
+                      "states",
+                      part, (unsigned long long)now->base_num);
+}
+
+cx_status cx_fleet_check_chain(cx_fleet *fleet, unsigned part, const cx_fleet_now *now,
+                               cx_fleet_chain *out, cx_err *err)
+{
+    cx_digest head = now->base_head;
+    if (now->base > now->next)
+        return cx_fail_at(err, CX_E_FORMAT, "ChainBroken", CX_NO_OFFSET,
+                          "part %u: its base is beyond its head", part);
+    CX_TRY(check_base(fleet, part, now, out, err));
+    CX_TRY(cx_fleet_check_links(fleet, part, now->base, now->next, &head, err));
+    if (!cx_digest_eq(&head, &now->head))
+        return cx_fail_at(err, CX_E_FORMAT, "ChainBroken", CX_NO_OFFSET,
+                          "part %u: its head is not that of its commits", part);
+    out->commits = now->next - now->base;
+    return CX_SUCCESS;
+}
+
 /* --- one head --------------------------------------------------------------------------------- */
 
 typedef struct one_head {
@@ -127,6 +209,16 @@ cx_status cx_fleet_commit_head(cx_fleet *fleet, unsigned part, uint64_t num, cx_
     *out = found.head;
     *out_found = found.found;
     return CX_SUCCESS;
+}
+
+cx_status cx_fleet_head_after(cx_fleet *fleet, unsigned part, const cx_fleet_now *now,
+                              uint64_t count, cx_digest *out, bool *out_found, cx_err *err)
+{
+    CX_ASSERT(count != 0 || now->base == 0);
+    *out_found = true;
+    *out = now->base_head;
+    return count == now->base ? CX_SUCCESS
+                              : cx_fleet_commit_head(fleet, part, count - 1, out, out_found, err);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -281,13 +373,8 @@ static cx_status check_part(cx_fleet *fleet, unsigned part, cx_fleet_chain *out,
 {
     cx_fleet_now now;
     CX_TRY(cx_fleet_look(fleet, part, &now, err));
-    cx_digest head = cx_fleet_first_head(now.id, part);
     byte_check bytes = {.fleet = fleet, .part = part, .to = now.next, .out = out};
-    CX_TRY(cx_fleet_check_links(fleet, part, 0, now.next, &head, err));
-    if (!cx_digest_eq(&head, &now.head))
-        return cx_fail_at(err, CX_E_FORMAT, "ChainBroken", CX_NO_OFFSET,
-                          "part %u: its head is not that of its commits", part);
-    out->commits = now.next;
+    CX_TRY(cx_fleet_check_chain(fleet, part, &now, out, err));
     CX_TRY(check_beyond(&bytes, err));
     CX_TRY(check_bytes(&bytes, err));
     return check_missing(&bytes, err);

@@ -150,7 +150,8 @@ static void add_guard(cx_buf *sql)
                       "$7 * interval '1 millisecond' WHERE part = $1");
     if (CX_FLEET_RULE(CX_RULE_GUARD))
         cx_buf_add_z(sql, " AND epoch = $2 AND next = $3 AND head = $4 AND owner = $8");
-    cx_buf_add_z(sql, " AND (NOT $9 OR " CX_FLEET_STRICT ") RETURNING part, next - 1 AS num), "
+    cx_buf_add_z(sql, " AND (NOT $9 OR " CX_FLEET_STRICT ") RETURNING part, next - 1 AS num, "
+                      "coalesce(quota_bytes, 0) AS quota), "
                       "c AS (INSERT INTO " CX_T_COMMIT
                       " SELECT part, num, $2, $4, $5, $10, $11 FROM g)");
 }
@@ -226,22 +227,28 @@ static size_t put_guard(const committing *c, cx_pg_value *values)
     return GUARD_VALUES;
 }
 
-static cx_status read_count(void *arg, const cx_pg_value *columns, cx_err *err)
+typedef struct guarded {
+    int64_t count; /* rows of the guard */
+    int64_t quota;
+} guarded;
+
+static cx_status read_guarded(void *arg, const cx_pg_value *columns, cx_err *err)
 {
+    guarded *out = arg;
     (void)err;
-    *(int64_t *)arg = columns[0].i;
+    *out = (guarded){columns[0].i, columns[1].i};
     return CX_SUCCESS;
 }
 
-static cx_status run_counted(cx_fleet *fleet, const cx_pg_value *values, size_t count,
-                             int64_t *out_count, cx_err *err)
+static cx_status run_counted(cx_fleet *fleet, const cx_pg_value *values, size_t count, guarded *out,
+                             cx_err *err)
 {
-    static const cx_pg_type types[] = {CX_PG_INT};
-    cx_buf_add_z(&fleet->sql, " SELECT count(*) FROM g");
+    static const cx_pg_type types[] = {CX_PG_INT, CX_PG_INT};
+    cx_buf_add_z(&fleet->sql, " SELECT count(*), coalesce(max(quota), 0) FROM g");
     cx_buf_add_byte(&fleet->sql, 0);
     CX_TRY(cx_buf_check(&fleet->sql, err));
-    return cx_pg_query(fleet->pg, (const char *)fleet->sql.data, values, count, types, 1,
-                       read_count, out_count, NULL, err);
+    return cx_pg_query(fleet->pg, (const char *)fleet->sql.data, values, count, types,
+                       CX_COUNT_OF(types), read_guarded, out, NULL, err);
 }
 
 /* --- one statement ---------------------------------------------------------------------------- */
@@ -252,7 +259,7 @@ static bool is_one_statement(const committing *c)
            c->change->write_count <= BATCH_WRITES;
 }
 
-static cx_status send_one(committing *c, int64_t *out_count, cx_err *err)
+static cx_status send_one(committing *c, guarded *out, cx_err *err)
 {
     cx_pg_value values[GUARD_VALUES + 12];
     size_t at = 0, count = put_guard(c, values);
@@ -262,7 +269,7 @@ static cx_status send_one(committing *c, int64_t *out_count, cx_err *err)
     CX_TRY(next_batch(c, &at, &b, err));
     add_lists(&c->fleet->sql, GUARD_VALUES + 1, &b);
     count += put_lists(values + count, &b);
-    return run_counted(c->fleet, values, count, out_count, err);
+    return run_counted(c->fleet, values, count, out, err);
 }
 
 /* --- a transaction ---------------------------------------------------------------------------- */
@@ -329,22 +336,23 @@ static cx_status send_file(const committing *c, const cx_fleet_file_change *f, c
 static cx_status send_batch(const committing *c, const batch *b, cx_err *err)
 {
     cx_pg_value values[14] = {cx_fleet_int(c->part->number), cx_fleet_int(c->part->next)};
-    int64_t ignored = 0;
+    guarded ignored = {0};
     cx_buf_clear(&c->fleet->sql);
-    cx_buf_add_z(&c->fleet->sql, "WITH g AS (SELECT $1::bigint AS part, $2::bigint AS num)");
+    cx_buf_add_z(&c->fleet->sql, "WITH g AS (SELECT $1::bigint AS part, $2::bigint AS num, "
+                                 "0::bigint AS quota)");
     add_lists(&c->fleet->sql, 3, b);
     return run_counted(c->fleet, values, 2 + put_lists(values + 2, b), &ignored, err);
 }
 
-static cx_status send_parts(committing *c, int64_t *out_count, cx_err *err)
+static cx_status send_parts(committing *c, guarded *out, cx_err *err)
 {
     cx_pg_value values[GUARD_VALUES];
     size_t count = put_guard(c, values);
     CX_TRY(cx_pg_begin(c->fleet->pg, err));
     cx_buf_clear(&c->fleet->sql);
     add_guard(&c->fleet->sql);
-    CX_TRY(run_counted(c->fleet, values, count, out_count, err));
-    if (*out_count == 0)
+    CX_TRY(run_counted(c->fleet, values, count, out, err));
+    if (out->count == 0)
         return CX_SUCCESS;
     for (size_t i = 0; i < c->change->file_count; i++)
         CX_TRY(send_file(c, &c->change->files[i], err));
@@ -365,18 +373,18 @@ static cx_fleet_outcome before_commit(cx_fleet *fleet, cx_status status)
     return outcome == CX_OUTCOME_UNKNOWN ? CX_OUTCOME_AGAIN : outcome;
 }
 
-static cx_fleet_outcome send_transaction(committing *c, int64_t *out_count, cx_status *out_status,
+static cx_fleet_outcome send_transaction(committing *c, guarded *out, cx_status *out_status,
                                          cx_err *err)
 {
     cx_fleet *fleet = c->fleet;
     cx_fleet_outcome outcome;
-    *out_status = send_parts(c, out_count, err);
+    *out_status = send_parts(c, out, err);
     if (cx_failed(*out_status)) {
         outcome = before_commit(fleet, *out_status);
         cx_pg_rollback(fleet->pg);
         return outcome;
     }
-    if (*out_count == 0) {
+    if (out->count == 0) {
         cx_pg_rollback(fleet->pg);
         return CX_OUTCOME_DONE;
     }
@@ -436,7 +444,7 @@ static cx_status reach(committing *c, bool *out, cx_err *err)
 /* One attempt. */
 static cx_status commit_once(committing *c, cx_err *err)
 {
-    int64_t count = 0;
+    guarded guard = {0};
     cx_status status;
     cx_fleet_outcome outcome;
     bool there;
@@ -446,15 +454,16 @@ static cx_status commit_once(committing *c, cx_err *err)
     c->head = cx_fleet_next_head(&c->part->head, c->part->number, c->part->epoch, c->part->next,
                                  &c->digest);
     if (is_one_statement(c)) {
-        status = send_one(c, &count, err);
+        status = send_one(c, &guard, err);
         outcome = cx_fleet_outcome_of(c->fleet, status);
     } else {
-        outcome = send_transaction(c, &count, &status, err);
+        outcome = send_transaction(c, &guard, &status, err);
     }
     switch (outcome) {
     case CX_OUTCOME_DONE:
-        if (count == 0)
+        if (guard.count == 0)
             return guard_found_nothing(c, err);
+        c->part->quota = (uint64_t)guard.quota;
         is_there(c);
         return CX_SUCCESS;
     case CX_OUTCOME_UNKNOWN: return resolve(c, err);

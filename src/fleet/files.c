@@ -146,6 +146,7 @@ static cx_status renew(cx_fleet_files *files, cx_err *err)
     cx_lock_enter(&files->lock);
     if (!cx_failed(status) && sent > files->heard_ns)
         files->heard_ns = sent;
+    files->quota = files->part.quota;
     cx_lock_leave(&files->lock);
     return status;
 }
@@ -167,6 +168,7 @@ int cx_files_commit(cx_fleet_files *files, const cx_fleet_change *change, uint64
     cx_lock_enter(&files->lock);
     files->bulk = false;
     files->known = files->part.next;
+    files->quota = files->part.quota;
     if (written && sent > files->heard_ns)
         files->heard_ns = sent;
     int failed = written ? 0 : cx_files_errno(files, &err);
@@ -362,7 +364,7 @@ int cx_files_take(cx_fleet_files *files, cx_files_handle *handle)
         return failed;
     cx_lock_enter(&files->writer_lock);
     cx_status status = take(files, &taken, &sent, &err);
-    uint64_t next = files->part.next;
+    uint64_t next = files->part.next, quota = files->part.quota;
     cx_lock_leave(&files->writer_lock);
     cx_lock_enter(&files->lock);
     if (cx_failed(status)) {
@@ -373,6 +375,7 @@ int cx_files_take(cx_fleet_files *files, cx_files_handle *handle)
     }
     if (failed == 0) {
         files->known = next;
+        files->quota = quota;
         files->heard_ns = sent;
         handle->locked = true;
     }
@@ -526,6 +529,27 @@ bool cx_fleet_files_own(cx_fleet_files *files)
     bool owned = files->owned;
     cx_files_leave(files);
     return owned;
+}
+
+cx_status cx_fleet_files_room(cx_fleet_files *files, uint64_t more, cx_err *err)
+{
+    uint64_t used = 0;
+    cx_lock_enter(&files->lock);
+    uint64_t quota = files->owned ? files->quota : 0;
+    for (size_t i = 0; i < files->names.count && quota != 0; i++) {
+        const cx_files_file *file = files->names.items[i];
+        if (!file->pages && !file->private)
+            used += file->end > file->data_end ? file->end : file->data_end;
+    }
+    cx_lock_leave(&files->lock);
+    if (quota == 0 || (used <= quota && more <= quota - used))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_LIMIT, "QuotaExceeded", CX_NO_OFFSET,
+                      "the part %s has a quota of %llu bytes, and its log has %llu: nothing new is "
+                      "recorded; reading, erasing and holds go on. Archive the log, or let an "
+                      "operator raise it ('cortex fleet quota')",
+                      files->path + sizeof CX_FILES_PREFIX - 1, (unsigned long long)quota,
+                      (unsigned long long)used);
 }
 
 bool cx_fleet_files_tables_age(cx_fleet_files *files, uint64_t *out_ms)

@@ -59,6 +59,9 @@ bool cx_fleet_files_own(cx_fleet_files *files);
  * meanwhile is seen.  Changes nothing while the lease is had or one of the owner's files is
  * open. */
 void cx_fleet_files_renew_state(cx_fleet_files *files);
+/* Whether the log may have `more` bytes, by the quota of the part as the database said it last; yes
+ * while this process does not own the part.  CX_E_LIMIT "QuotaExceeded". */
+CX_RESULT cx_fleet_files_room(cx_fleet_files *files, uint64_t more, cx_err *err);
 /* How long ago this process synced the tables of the data directory; false = it has not. */
 bool cx_fleet_files_tables_age(cx_fleet_files *files, uint64_t *out_ms);
 /* While it has: where it serves (cx_fleet_publish). */

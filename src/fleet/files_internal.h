@@ -138,6 +138,7 @@ struct cx_fleet_files {
     unsigned number; /* of the part */
     uint64_t turn;   /* counts takes of the lease, and giving it back */
     uint64_t known;  /* commits of the part, while it is owned */
+    uint64_t quota;  /* .. and what its log may have; 0 = any */
     uint64_t top;    /* the highest number of a file that was seen */
     uint32_t lease_ms;
     bool seen; /* `names` are those of the database */

@@ -158,6 +158,10 @@ cx_status cx_fleet_complete(cx_fleet *fleet, const char *sql, const cx_pg_value 
 static cx_status read_fleet_row(void *arg, const cx_pg_value *columns, cx_err *err)
 {
     cx_fleet *fleet = arg;
+    if (columns[2].i < (int64_t)cx_fleet_migrations_known())
+        return cx_fail_at(err, CX_E_FORMAT, "OldTables", CX_NO_OFFSET,
+                          "the fleet's tables are of an earlier version of cortex: run 'cortex "
+                          "fleet init' once; nodes of that version go on meanwhile and afterwards");
     if (columns[0].text.size != sizeof fleet->id)
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "the fleet's id in the database is not 16 bytes");
@@ -174,10 +178,11 @@ static cx_status no_fleet(cx_err *err)
 
 static cx_status read_fleet(cx_fleet *fleet, cx_err *err)
 {
-    static const cx_pg_type types[] = {CX_PG_BYTES, CX_PG_BOOL};
+    static const cx_pg_type types[] = {CX_PG_BYTES, CX_PG_BOOL, CX_PG_INT};
     uint64_t rows = 0;
-    cx_status status = cx_pg_query(fleet->pg, "SELECT id, strict FROM " CX_T_FLEET, NULL, 0, types,
-                                   CX_COUNT_OF(types), read_fleet_row, fleet, &rows, err);
+    cx_status status = cx_pg_query(
+        fleet->pg, "SELECT id, strict, (SELECT count(*) FROM " CX_T_MIGRATION ") FROM " CX_T_FLEET,
+        NULL, 0, types, CX_COUNT_OF(types), read_fleet_row, fleet, &rows, err);
     const char *state = cx_pg_state(fleet->pg);
     if (cx_failed(status) && (is_state(state, "42P01") || is_state(state, "3F000")))
         return no_fleet(err);

@@ -24,6 +24,8 @@
  *       or not.  A warning at COMMIT (a cancelled wait for the standby) counts as not known.
  *   F7  head is a hash chain over all commits.  A chain that does not fit, or that is shorter than
  *       it was, stops the part: the database was restored or changed.
+ *   F8  The chain begins at the part's base.  Before it are only commits whose bytes are there, and
+ *       a commit of the chain states base and all of these (cx_fleet_prune).
  *
  * Errors, besides those of db/pg.h:
  *
@@ -35,6 +37,7 @@
  *     CX_E_IO        DatabaseFull    the server's disk is full; nothing of the commit is there
  *     CX_E_NOT_FOUND NoFleet         the database has no fleet
  *     CX_E_NOT_FOUND NoPart          .. no part of that name
+ *     CX_E_FORMAT    OldTables       the tables are of an earlier version: cx_fleet_init
  *
  * A cx_fleet is one connection and belongs to one thread at a time.
  */
@@ -78,8 +81,9 @@ typedef struct cx_fleet_options {
  * when the database has one with another id, or of the other strictness. */
 CX_RESULT cx_fleet_init(const char *url, bool strict, const uint8_t *id, uint64_t *out_applied,
                         cx_err *err);
-/* The SQL that cx_fleet_init runs, and that of the roles; static. */
-cx_str cx_fleet_sql(void);
+/* The SQL that cx_fleet_init runs, by the migration's number from 1 on, and that of the roles;
+ * static.  False: there is none of that number. */
+bool cx_fleet_sql(uint64_t number, cx_str *out);
 cx_str cx_fleet_roles_sql(void);
 
 CX_RESULT cx_fleet_open(const char *url, const cx_fleet_options *options, cx_fleet **out,
@@ -116,6 +120,8 @@ typedef struct cx_fleet_part {
     uint64_t epoch;
     uint64_t next; /* commits */
     cx_digest head;
+    uint64_t
+        quota; /* bytes that its log may have, as of the last answer of an owned part; 0 = any */
 } cx_fleet_part;
 
 bool cx_fleet_is_part_name(cx_str name);
@@ -147,6 +153,9 @@ typedef struct cx_fleet_row {
     uint8_t id[16];
     uint64_t epoch, next, bytes, files, stops;
     uint64_t fences; /* owners that found the part taken by another process */
+    uint64_t base; /* commits before it were pruned; 0 = none were */
+    uint64_t quota,
+        stored; /* 0 = it has no quota; .. and what its log has, only where it has one */
     cx_digest head;
     cx_str owner;          /* empty = none */
     cx_str address;        /* empty = it is not served */
@@ -252,7 +261,8 @@ CX_RESULT cx_fleet_read(cx_fleet *fleet, unsigned part, uint64_t file, uint64_t 
                         uint64_t count, cx_fleet_each_extent *each, void *arg, cx_err *err);
 
 typedef struct cx_fleet_chain {
-    uint64_t commits;     /* whose links were recomputed */
+    uint64_t commits;     /* whose links were recomputed: those from the base on */
+    uint64_t kept;        /* before the base, as it was stated */
     uint64_t recomputed;  /* .. and whose digest was, too */
     uint64_t overwritten; /* .. some of whose bytes are not there any more */
 } cx_fleet_chain;
@@ -276,9 +286,32 @@ typedef struct cx_fleet_point {
  *                    RolledBack    fewer commits, or an older epoch
  *                    Forked        another commit at that place
  *     CX_E_FORMAT    ChainBroken
+ *     CX_E_UNSUPPORTED  Pruned     the links from there on were pruned: it cannot be said
  */
 CX_RESULT cx_fleet_follows(cx_fleet *fleet, cx_str name, const cx_fleet_point *then,
                            uint64_t *out_commits, cx_err *err);
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+/* What the log of a part may have before nothing new is recorded; 0 = no limit.  By the owner of
+ * the tables.  Its process hears of it with its next commit or renewal. */
+CX_RESULT cx_fleet_set_quota(cx_fleet *fleet, unsigned part, uint64_t bytes, cx_err *err);
+
+typedef struct cx_fleet_pruned {
+    uint64_t base;    /* the chain begins here now */
+    uint64_t removed; /* commits */
+    uint64_t kept;    /* .. before the base, because their bytes are there */
+} cx_fleet_pruned;
+/*
+ * Of an owned part, by the owner of the tables: all but the newest `keep` commits (at least 1;
+ * CX_FLEET_KEEP_MIN leaves what nodes of earlier versions read) go, unless a file that is not
+ * derived has bytes of them.  The chain is recomputed first; CX_E_FORMAT "ChainBroken", and nothing
+ * is removed.  One commit (F1) that states what stays (F8).  With nothing to remove it changes
+ * nothing: removed is 0.
+ */
+#define CX_FLEET_KEEP_MIN 128
+CX_RESULT cx_fleet_prune(cx_fleet *fleet, cx_fleet_part *part, uint64_t keep, cx_fleet_pruned *out,
+                         cx_err *err);
 
 /* --- copying ---------------------------------------------------------------------------------- */
 

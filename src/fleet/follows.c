@@ -46,39 +46,56 @@ static cx_status check_size(const following *f, const cx_fleet_now *now, cx_err 
     return CX_SUCCESS;
 }
 
-/* The head after so many commits, as the database has it. */
-static cx_status head_then(cx_fleet *fleet, const cx_fleet_point *then, cx_digest *out, cx_err *err)
+/* The head after so many commits, as the database has it.  A commit before the base that is still
+ * there can show that it is another one now. */
+static cx_status check_head_then(cx_fleet *fleet, const cx_fleet_point *then,
+                                 const cx_fleet_now *now, cx_err *err)
 {
+    cx_digest head = cx_fleet_first_head(then->id, then->number);
     bool found = true;
-    if (then->commits == 0)
-        *out = cx_fleet_first_head(then->id, then->number);
-    else
-        CX_TRY(cx_fleet_commit_head(fleet, then->number, then->commits - 1, out, &found, err));
-    if (!found)
+    if (then->commits != 0)
+        CX_TRY(cx_fleet_head_after(fleet, then->number, now, then->commits, &head, &found, err));
+    if (!found && then->commits > now->base)
         return cx_fail_at(err, CX_E_FORMAT, "ChainBroken", CX_NO_OFFSET,
                           "part %u, commit %" PRIu64 ": it is missing", then->number,
                           then->commits - 1);
-    if (!cx_digest_eq(out, &then->head))
-        return cx_fail_at(err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
-                          "after %" PRIu64 " commits its head is not the one that was stated: it "
-                          "was written anew",
-                          then->commits);
-    return CX_SUCCESS;
+    if (!found || cx_digest_eq(&head, &then->head))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
+                      "after %" PRIu64 " commits its head is not the one that was stated: it was "
+                      "written anew",
+                      then->commits);
+}
+
+/* What was stated is older than the base: what is there can still be found broken, but not that it
+ * leads from there. */
+static cx_status check_pruned(cx_fleet *fleet, const cx_fleet_point *then, const cx_fleet_now *now,
+                              cx_err *err)
+{
+    cx_fleet_chain ignored = {0};
+    CX_TRY(cx_fleet_check_chain(fleet, then->number, now, &ignored, err));
+    return cx_fail_at(err, CX_E_UNSUPPORTED, "Pruned", CX_NO_OFFSET,
+                      "it was pruned: its chain begins after %" PRIu64 " commits, and %" PRIu64
+                      " were stated; only a later checkpoint can be checked",
+                      now->base, then->commits);
 }
 
 static cx_status check_following(cx_fleet *fleet, void *arg, cx_err *err)
 {
     const following *f = arg;
+    const cx_fleet_point *then = f->then;
     cx_fleet_now now;
-    cx_digest head;
+    cx_digest head = then->head;
     CX_TRY(find_part(fleet, f, &now, err));
     *f->out_commits = now.next;
     CX_TRY(check_size(f, &now, err));
-    CX_TRY(head_then(fleet, f->then, &head, err));
-    CX_TRY(cx_fleet_check_links(fleet, f->then->number, f->then->commits, now.next, &head, err));
+    CX_TRY(check_head_then(fleet, then, &now, err));
+    if (then->commits < now.base)
+        return check_pruned(fleet, then, &now, err);
+    CX_TRY(cx_fleet_check_links(fleet, then->number, then->commits, now.next, &head, err));
     if (!cx_digest_eq(&head, &now.head))
         return cx_fail_at(err, CX_E_FORMAT, "ChainBroken", CX_NO_OFFSET,
-                          "part %u: its head is not that of its commits", f->then->number);
+                          "part %u: its head is not that of its commits", then->number);
     return CX_SUCCESS;
 }
 

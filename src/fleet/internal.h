@@ -9,6 +9,7 @@
  *   resolve.c    outcomes that are not known
  *   read.c       files and their bytes
  *   check.c      the chain, recomputed
+ *   prune.c      quotas, and commits that are not needed any more
  *   follows.c    whether a part still leads from what was stated of it
  *   copy.c       a part into another database
  *   small.c      files that need no lease
@@ -66,6 +67,17 @@ void cx_fleet_digest_begin(cx_sha256 *hash, const uint8_t nonce[CX_FLEET_NONCE_S
 void cx_fleet_digest_add(cx_sha256 *hash, uint64_t file, uint64_t chunk, uint32_t start,
                          cx_bytes bytes);
 
+/* Of the commits that were kept before a base (F8): added in their order, then the digest of the
+ * commit that states them. */
+typedef struct cx_fleet_kept {
+    uint64_t count;
+    cx_sha256 hash;
+} cx_fleet_kept;
+void cx_fleet_kept_begin(cx_fleet_kept *kept);
+void cx_fleet_kept_add(cx_fleet_kept *kept, uint64_t num, uint64_t epoch, const cx_digest *prev,
+                       const cx_digest *head, const cx_digest *digest);
+cx_digest cx_fleet_kept_end(cx_fleet_kept *kept, uint64_t base, const cx_digest *base_head);
+
 /* --- fleet.c ---------------------------------------------------------------------------------- */
 
 /* Tables, in SQL. */
@@ -83,6 +95,14 @@ void cx_fleet_digest_add(cx_sha256 *hash, uint64_t file, uint64_t chunk, uint32_
 #define CX_FLEET_STRICT                                        \
     "(current_setting('synchronous_standby_names') <> '' AND " \
     "current_setting('synchronous_commit') IN ('on', 'remote_apply'))"
+
+/* SQL, of a part `p`: bytes of its files that are not derived, each up to its last byte.  As many
+ * look-ups as it has files. */
+#define CX_FLEET_STORED                                                                        \
+    "(SELECT coalesce(sum((SELECT x.chunk * 65536 + x.start + octet_length(x.bytes) "          \
+    "FROM " CX_T_EXTENT " x WHERE x.part = s.part AND x.file = s.file ORDER BY x.chunk DESC, " \
+    "x.start DESC LIMIT 1)), 0)::bigint FROM " CX_T_FILE                                       \
+    " s WHERE s.part = p.part AND NOT s.derived)"
 
 /* Parameters of statements. */
 static inline cx_pg_value cx_fleet_int(uint64_t value)
@@ -141,7 +161,11 @@ typedef struct cx_fleet_now {
     cx_digest head;
     uint8_t id[16];
     char owner[CX_FLEET_OWNER_SIZE];
-    bool strict; /* the server waits for a standby */
+    bool strict;         /* the server waits for a standby */
+    uint64_t quota;      /* 0 = none */
+    uint64_t base;       /* F8; 0 = the chain is there from its begin */
+    cx_digest base_head; /* of the commit before it, or the first head */
+    uint64_t base_num;   /* where it is stated */
 } cx_fleet_now;
 CX_RESULT cx_fleet_look(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_err *err);
 CX_RESULT cx_fleet_not_strict(cx_err *err);
@@ -173,5 +197,15 @@ CX_RESULT cx_fleet_check_links(cx_fleet *fleet, unsigned part, uint64_t from, ui
                                cx_digest *head, cx_err *err);
 CX_RESULT cx_fleet_commit_head(cx_fleet *fleet, unsigned part, uint64_t num, cx_digest *out,
                                bool *out_found, cx_err *err);
+/* The head after `count` commits; *out_found false: the commit is not there. */
+CX_RESULT cx_fleet_head_after(cx_fleet *fleet, unsigned part, const cx_fleet_now *now,
+                              uint64_t count, cx_digest *out, bool *out_found, cx_err *err);
+/* All rows before the base as they are, without those they came with; each fits itself.
+ * CX_E_FORMAT "ChainBroken". */
+CX_RESULT cx_fleet_read_kept(cx_fleet *fleet, unsigned part, uint64_t base, cx_fleet_kept *out,
+                             cx_err *err);
+/* The chain from the base on, up to the head, and what the base states (F7, F8). */
+CX_RESULT cx_fleet_check_chain(cx_fleet *fleet, unsigned part, const cx_fleet_now *now,
+                               cx_fleet_chain *out, cx_err *err);
 
 #endif

@@ -25,7 +25,10 @@ static cx_status read_part_row(void *arg, const cx_pg_value *columns, cx_err *er
                         .files = (uint64_t)columns[11].i,
                         .stops = (uint64_t)columns[12].i,
                         .stopped = columns[13].b,
-                        .fences = (uint64_t)columns[14].i};
+                        .fences = (uint64_t)columns[14].i,
+                        .base = (uint64_t)columns[15].i,
+                        .quota = (uint64_t)columns[16].i,
+                        .stored = (uint64_t)columns[17].i};
     CX_TRY(cx_fleet_read_digest(&columns[5], &row.head, err));
     if (columns[2].text.size != sizeof row.id || columns[0].i < 0 ||
         columns[0].i >= CX_FLEET_PARTS_MAX)
@@ -39,7 +42,8 @@ cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
 {
     static const cx_pg_type types[] = {CX_PG_INT,   CX_PG_TEXT, CX_PG_BYTES, CX_PG_INT,  CX_PG_INT,
                                        CX_PG_BYTES, CX_PG_INT,  CX_PG_TEXT,  CX_PG_TEXT, CX_PG_TEXT,
-                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT,   CX_PG_BOOL, CX_PG_INT};
+                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT,   CX_PG_BOOL, CX_PG_INT,
+                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT};
     listing l = {each, arg};
     CX_TRY(cx_fleet_need_connection(fleet, err));
     return cx_pg_query(
@@ -48,7 +52,9 @@ cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
         "coalesce(p.address, ''), coalesce(p.moved_to, ''), "
         "coalesce((extract(epoch FROM p.lease_until - now()) * 1000)::bigint, 0), "
         "(SELECT count(*) FROM " CX_T_FILE " f WHERE f.part = p.part), "
-        "s.stops, coalesce(s.stop > coalesce(s.accepted, 0), false), s.fences FROM " CX_T_PART
+        "s.stops, coalesce(s.stop > coalesce(s.accepted, 0), false), s.fences, p.base, "
+        "coalesce(p.quota_bytes, 0), "
+        "CASE WHEN p.quota_bytes IS NULL THEN 0 ELSE " CX_FLEET_STORED " END FROM " CX_T_PART
         " p CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE e.kind = 'stopped') AS stops, "
         "count(*) FILTER (WHERE e.kind = 'fenced') AS fences, "
         "max(e.id) FILTER (WHERE e.kind = 'stopped') AS stop, "

@@ -24,13 +24,22 @@ static cx_status read_now(void *arg, const cx_pg_value *columns, cx_err *err)
     memcpy(out->owner, columns[4].text.data, columns[4].text.size);
     out->owner[columns[4].text.size] = 0;
     out->strict = columns[5].b;
+    out->quota = (uint64_t)columns[6].i;
+    out->base = (uint64_t)columns[7].i;
+    out->base_num = (uint64_t)columns[9].i;
+    out->base_head = cx_fleet_first_head(out->id, (unsigned)columns[10].i);
+    if (out->base != 0)
+        CX_TRY(cx_fleet_read_digest(&columns[8], &out->base_head, err));
     out->found = true;
     return CX_SUCCESS;
 }
 
-#define NOW_COLUMNS "epoch, next, head, id, coalesce(owner, ''), " CX_FLEET_STRICT
-static const cx_pg_type now_types[] = {CX_PG_INT,   CX_PG_INT,  CX_PG_BYTES,
-                                       CX_PG_BYTES, CX_PG_TEXT, CX_PG_BOOL};
+#define NOW_COLUMNS                                                     \
+    "epoch, next, head, id, coalesce(owner, ''), " CX_FLEET_STRICT ", " \
+    "coalesce(quota_bytes, 0), base, coalesce(base_head, ''), coalesce(base_num, 0), part"
+static const cx_pg_type now_types[] = {CX_PG_INT,   CX_PG_INT,  CX_PG_BYTES, CX_PG_BYTES,
+                                       CX_PG_TEXT,  CX_PG_BOOL, CX_PG_INT,   CX_PG_INT,
+                                       CX_PG_BYTES, CX_PG_INT,  CX_PG_INT};
 
 cx_status cx_fleet_look(cx_fleet *fleet, unsigned part, cx_fleet_now *out, cx_err *err)
 {
@@ -129,7 +138,7 @@ typedef struct taken {
     "WITH t AS (UPDATE " CX_T_PART " SET epoch = epoch + 1, owner = $2, address = NULL, "       \
     "lease_until = now() + $3 * interval '1 millisecond' WHERE part = $1 AND moved_to IS NULL " \
     "AND (owner = $2 OR " condition ") AND NOT " IS_STOPPED                                     \
-    " RETURNING part, epoch, next, head, id, owner), "                                          \
+    " RETURNING part, epoch, next, head, id, owner, quota_bytes, base, base_head, base_num), "  \
     "e AS (INSERT INTO " CX_T_EVENT " (part, epoch, node, kind, prior_until) SELECT t.part, "   \
     "t.epoch, $2, 'take', (SELECT CASE WHEN p.owner = $2 THEN NULL ELSE p.lease_until END "     \
     "FROM " CX_T_PART " p WHERE p.part = $1) FROM t) SELECT " NOW_COLUMNS " FROM t"
@@ -182,8 +191,15 @@ static cx_status check_known(cx_fleet *fleet, cx_fleet_part *part, const cx_flee
         return cx_fleet_stop(fleet, part, "it is another part", err);
     if (part->next == 0)
         return CX_SUCCESS; /* the chain is read from its begin */
+    if (part->next < now->base) {
+        part->owned = false;
+        return cx_fail_at(err, CX_E_CONFLICT, "Pruned", CX_NO_OFFSET,
+                          "part %u was pruned past the last commit that this process knows; start "
+                          "it again",
+                          part->number);
+    }
     if (!found)
-        CX_TRY(cx_fleet_commit_head(fleet, part->number, part->next - 1, &head, &found, err));
+        CX_TRY(cx_fleet_head_after(fleet, part->number, now, part->next, &head, &found, err));
     if (!found || !cx_digest_eq(&head, &part->head))
         return cx_fleet_stop(fleet, part, "a commit that was acknowledged is another one now", err);
     return CX_SUCCESS;
@@ -194,12 +210,13 @@ static cx_status check_tail(cx_fleet *fleet, cx_fleet_part *part, const cx_fleet
                             cx_err *err)
 {
     uint64_t from = now->next > TAIL_LINKS ? now->next - TAIL_LINKS : 0;
-    cx_digest head = cx_fleet_first_head(now->id, part->number);
+    cx_digest head;
     bool found = true;
     if (part->known)
         from = part->next;
-    if (from != 0)
-        CX_TRY(cx_fleet_commit_head(fleet, part->number, from - 1, &head, &found, err));
+    if (from < now->base)
+        from = now->base;
+    CX_TRY(cx_fleet_head_after(fleet, part->number, now, from, &head, &found, err));
     if (!found)
         return cx_fleet_stop(fleet, part, "a commit is missing", err);
     cx_err why = {0};
@@ -228,6 +245,7 @@ static cx_status check_taken(cx_fleet *fleet, cx_fleet_part *part, const cx_flee
     part->epoch = now->epoch;
     part->next = now->next;
     part->head = now->head;
+    part->quota = now->quota;
     part->owned = part->known = true;
     return CX_SUCCESS;
 }
@@ -338,13 +356,29 @@ static cx_status change_owned(cx_fleet *fleet, cx_fleet_part *part, const char *
     return changed == 1 ? CX_SUCCESS : cx_fleet_why_refused(fleet, part, &again, err);
 }
 
+static cx_status read_quota(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    (void)err;
+    *(uint64_t *)arg = (uint64_t)columns[0].i;
+    return CX_SUCCESS;
+}
+
 cx_status cx_fleet_renew(cx_fleet *fleet, cx_fleet_part *part, cx_err *err)
 {
+    static const cx_pg_type types[] = {CX_PG_INT};
+    const cx_pg_value values[] = {cx_fleet_int(part->number), cx_fleet_int(part->epoch),
+                                  cx_fleet_text(fleet->owner), cx_fleet_int(fleet->lease_ms)};
+    uint64_t rows = 0;
+    bool again;
     CX_ASSERT(part->owned);
-    return change_owned(fleet, part,
-                        "UPDATE " CX_T_PART " SET lease_until = now() + $4 * "
-                        "interval '1 millisecond' WHERE part = $1 AND epoch = $2 AND owner = $3",
-                        cx_fleet_int(fleet->lease_ms), 4, err);
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    CX_TRY(cx_pg_query(fleet->pg,
+                       "UPDATE " CX_T_PART " SET lease_until = now() + $4 * "
+                       "interval '1 millisecond' WHERE part = $1 AND epoch = $2 AND owner = $3 "
+                       "RETURNING coalesce(quota_bytes, 0)",
+                       values, CX_COUNT_OF(values), types, 1, read_quota, &part->quota, &rows,
+                       err));
+    return rows == 1 ? CX_SUCCESS : cx_fleet_why_refused(fleet, part, &again, err);
 }
 
 cx_status cx_fleet_give_back(cx_fleet *fleet, cx_fleet_part *part, cx_err *err)

@@ -86,6 +86,10 @@ static cx_status resolve_lost(cx_fleet *fleet, cx_fleet_part *part, const cx_dig
     if (cx_fleet_outcome_of(fleet, status) != CX_OUTCOME_DONE)
         return cx_failed(status) ? status : CX_SUCCESS;
     CX_TRY(cx_fleet_commit_head(fleet, part->number, part->next, &found, &is_there, err));
+    CX_TRY(cx_fleet_look(fleet, part->number, &now, err));
+    if (!is_there && part->next < now.base)
+        return cx_fail_at(err, CX_E_IO, "Pruned", CX_NO_OFFSET,
+                          "its row was pruned, if it is there");
     *out_there = is_there && cx_digest_eq(&found, head);
     *out_again = false;
     part->owned = false;

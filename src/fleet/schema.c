@@ -12,9 +12,10 @@
 #include "fleet/internal.h"
 #include "rules/api.h"
 
-#define MIGRATIONS 1
+#define MIGRATIONS 2
 #define INIT_ANSWER_MS 60000
-static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql"};
+static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql",
+                                              "sql/fleet/002_bounds.sql"};
 
 static cx_str text_of(const char *name)
 {
@@ -24,9 +25,12 @@ static cx_str text_of(const char *name)
     return cx_bytes_str(bytes);
 }
 
-cx_str cx_fleet_sql(void)
+bool cx_fleet_sql(uint64_t number, cx_str *out)
 {
-    return text_of(files[0]);
+    if (number == 0 || number > MIGRATIONS)
+        return false;
+    *out = text_of(files[number - 1]);
+    return true;
 }
 
 cx_str cx_fleet_roles_sql(void)

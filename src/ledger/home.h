@@ -112,6 +112,11 @@ typedef struct cx_home_options {
     void (*counted)(void *arg, uint64_t entries);
     /* Of a verification or a rebuild: 1 = only the calling one; 0 = as many as there are cores. */
     unsigned threads;
+    /* Of the process that writes: asked before each commit that records something new, with the
+     * bytes that it adds to the log; a failure refuses it, and nothing is recorded.  Not asked for
+     * what erases, holds, or sums up.  NULL = no limit. */
+    cx_status (*room)(void *arg, uint64_t bytes, cx_err *err);
+    void *room_arg;
     size_t actor_limit; /* actors kept in memory; 0 = 16,384 */
     /* Of what waits for the tables; a commit waits beyond.  0 = 64 MiB.  More is faster for who
      * fills a home at once, and takes up to twice as much memory. */

@@ -11,6 +11,7 @@
  */
 #include "base/api.h"
 #include "ledger/internal.h"
+#include "ledger/kinds.h"
 
 /* The arena is reused by the next transaction unless it grew beyond this. */
 #define TXN_ARENA_REUSED_MAX (4u << 20)
@@ -349,6 +350,39 @@ static cx_status apply_or_give_up(cx_txn *txn, const cx_log_place *places, uint6
     return status;
 }
 
+/* What erases, holds, or sums up what is there: it must go on where nothing new may be recorded. */
+static bool is_upkeep(const cx_txn *txn)
+{
+    static const cx_dotted_kind kinds[] = {CX_KIND_ERASURE_REQUEST, CX_KIND_ERASURE_RECEIPT,
+                                           CX_KIND_HOLD_ADD,        CX_KIND_HOLD_RELEASE,
+                                           CX_KIND_HOME_ROOT,       CX_KIND_FLEET_CHECKPOINT};
+    bool any = false;
+    for (size_t i = 0; i < txn->frames.count; i++) {
+        const cx_txn_frame *frame = &txn->frames.items[i];
+        if (!frame->has_draft)
+            continue;
+        cx_entry_kind kind = cx_entry_kind_of(frame->draft.kind);
+        bool found = kind == CX_ENTRY_REDACT || kind == CX_ENTRY_REDACT_MEMORY;
+        for (size_t k = 0; k < CX_COUNT_OF(kinds) && !found; k++)
+            found = cx_kinds_is(frame->draft.kind, kinds[k]);
+        if (!found)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static cx_status check_room(const cx_txn *txn, const cx_log_frame *frames, cx_err *err)
+{
+    const cx_home_options *options = &txn->home->options;
+    uint64_t bytes = 0;
+    if (options->room == NULL || is_upkeep(txn))
+        return CX_SUCCESS;
+    for (size_t i = 0; i < txn->frames.count; i++)
+        bytes += frames[i].guarded.size + frames[i].erasable.size;
+    return options->room(options->room_arg, bytes, err);
+}
+
 static cx_status submit_frames(cx_txn *txn, cx_log_frame *frames, cx_log_place *places,
                                uint64_t *out_commit, cx_err *err)
 {
@@ -358,6 +392,8 @@ static cx_status submit_frames(cx_txn *txn, cx_log_frame *frames, cx_log_place *
     cx_status status = cx_txn_complete(txn, err);
     if (!cx_failed(status))
         status = encode_frames(txn, &guarded, &erasable, frames, err);
+    if (!cx_failed(status))
+        status = check_room(txn, frames, err);
     if (!cx_failed(status))
         status = cx_log_submit(txn->home->log, frames, txn->frames.count, places, out_commit, err);
     cx_buf_done(&guarded);

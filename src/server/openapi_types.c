@@ -350,7 +350,8 @@ const cx_api_type cx_api_types[] = {
      "steps: integer, title: string|null, tokens_input: integer, tokens_output: integer}"},
     {"FleetPart", "{address: string|null, bytes_written: integer, commits: integer, epoch: integer, "
      "fences: integer, files: integer, id: string, lease_left_ms: integer, moved: boolean, name: string, "
-     "node: string|null, part: integer, served: boolean, stopped: boolean}"},
+     "node: string|null, part: integer, quota_bytes: integer|null, served: boolean, stopped: boolean, "
+     "stored_bytes: integer|null}"},
     {"FleetNode", "{address: string, draining: boolean, node: string, part: string, "
      "role: 'serves'|'opens'|'waits'|null, silent_ms: integer, state: 'up'|'drains'|'silent', up_ms: integer, "
      "version: string}"},

@@ -32,6 +32,7 @@ static const struct title {
     {"invalid-request", "Invalid request"},
     {"rate", "Too many requests at once"},
     {"pending-full", "Too much waits for a decision"},
+    {"quota", "The quota of this part is used up"},
     {"index-unavailable", "The index cannot be reached"},
     {"unavailable", "Not now"},
     {"not-supported", "Not supported here"},
@@ -198,8 +199,12 @@ static void map_error(const cx_err *err, cx_problem *out)
         out->type = out->status == 429 ? "rate" : "forbidden";
         break;
     case CX_E_LIMIT:
-        out->status = map_error_tag(err, "PendingFull") ? 429 : 422;
-        out->type = out->status == 429 ? "pending-full" : "invalid-request";
+        out->status = map_error_tag(err, "PendingFull")     ? 429
+                      : map_error_tag(err, "QuotaExceeded") ? 507
+                                                            : 422;
+        out->type = out->status == 429   ? "pending-full"
+                    : out->status == 507 ? "quota"
+                                         : "invalid-request";
         break;
     case CX_E_EXISTS:
     case CX_E_CONFLICT:

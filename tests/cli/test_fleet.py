@@ -19,7 +19,7 @@ import cluster  # noqa: E402
 CLUSTER = None
 SCHEMAS = {"init": "fleet_init", "add": "fleet_add", "status": "fleet_status", "parts": "fleet_parts", "nodes": "fleet_nodes",
            "drain": "fleet_drain", "doctor": "fleet_doctor", "import": "fleet_copied", "export": "fleet_copied",
-           "move": "fleet_move", "checkpoint": "fleet_checkpoint"}
+           "move": "fleet_move", "quota": "fleet_quota", "prune": "fleet_prune", "checkpoint": "fleet_checkpoint"}
 VERIFY = sibling("cortex-verify")
 
 
@@ -104,7 +104,7 @@ def stop_the_server():
 def tables_are_made_once_and_not_for_another_fleet():
     with Place(tables=False) as p:
         check("NoFleet" in p.fleet("status", code=2))
-        check("ran 1 migrations" in p.fleet("init", "--no-standby"))
+        check("ran 2 migrations" in p.fleet("init", "--no-standby"))
         first = p.fleet_json("status")
         check("up to date" in p.fleet("init", "--no-standby"))
         check(p.fleet_json("status")["id"] == first["id"] and len(first["id"]) == 32 and not first["strict"], first)

@@ -16,6 +16,8 @@
  *     trypage PART START SUM              ackpage PART NUM START SUM
  *     tryname PART NAME FILE              ackname PART NUM NAME FILE        FILE is - for none
  *
+ * Now and then it prunes a part that it has.
+ *
  * A commit that failed and is known to be nowhere is sent again with the same keys.  One whose
  * outcome was not resolved, or that a killed driver left, is not: there are no senders' keys at
  * this level.
@@ -26,6 +28,8 @@
  *     many PART KEY..      as append, with a file made, renamed, cut and removed in the same commit
  *     whole PART CHUNK     a chunk of log/x as one extent, its filler overwritten
  *     release PART OWNER   ends the lease of a process that is taken for dead
+ *     prune PART KEEP      answers with the base, and how many commits were removed and kept before
+ *                          it
  *     moved PART WHERE | put PART NAME TEXT | get PART NAME | drop PART NAME
  *
  * OUT is the sum of rules of src/fleet/internal.h that are left out: this program is built from the
@@ -474,6 +478,18 @@ static void write_commit(driver *d, own_part *p)
         cx_thread_sleep_ms(20);
 }
 
+/* A commit of tables alone: what is pruned soon. */
+static void write_page(driver *d, own_part *p)
+{
+    making *m = new_making(TEXT_MAX);
+    cx_err err = {0};
+    uint64_t num;
+    begin_making(p, m);
+    add_page(d, m);
+    if (cx_failed(send_making(d, m, NULL, 0, &num, &err)))
+        cx_thread_sleep_ms(20);
+}
+
 static void try_to_take(driver *d, own_part *p)
 {
     cx_err err = {0};
@@ -489,6 +505,16 @@ static void give_part(driver *d, own_part *p)
 {
     cx_err err = {0};
     cx_status status = cx_fleet_give_back(d->fleet, &p->part, &err);
+    if (cx_failed(status))
+        log_failure(d, p->part.number, status, &err);
+}
+
+/* Few stay, so that many go; those with bytes stay in any case. */
+static void prune_commits(driver *d, own_part *p)
+{
+    cx_err err = {0};
+    cx_fleet_pruned pruned;
+    cx_status status = cx_fleet_prune(d->fleet, &p->part, 1 + next_random(d) % 20, &pruned, &err);
     if (cx_failed(status))
         log_failure(d, p->part.number, status, &err);
 }
@@ -513,6 +539,10 @@ static void write_once(driver *d)
     if (!p->loaded && cx_failed(load_part(d, p, &err)))
         return;
     write_commit(d, p);
+    if (p->part.owned && next_random(d) % 2 == 0)
+        write_page(d, p);
+    if (p->part.owned && next_random(d) % 12 == 0)
+        prune_commits(d, p);
     if (p->part.owned && next_random(d) % 200 == 0)
         give_part(d, p);
 }
@@ -612,6 +642,18 @@ static void answer_whole(driver *d, own_part *p, const char *rest)
     answer_number(status, &err, &num);
 }
 
+static void answer_prune(driver *d, own_part *p, uint64_t keep)
+{
+    cx_err err = {0};
+    cx_fleet_pruned pruned;
+    cx_status status = cx_fleet_prune(d->fleet, &p->part, keep, &pruned, &err);
+    if (cx_failed(status))
+        answer(status, &err);
+    else
+        printf("ok %llu %llu %llu\n", (unsigned long long)pruned.base,
+               (unsigned long long)pruned.removed, (unsigned long long)pruned.kept);
+}
+
 /* What only an owner may do. */
 static void answer_owner(driver *d, const char *verb, own_part *p, char *rest)
 {
@@ -626,6 +668,8 @@ static void answer_owner(driver *d, const char *verb, own_part *p, char *rest)
         answer_whole(d, p, rest);
     else if (strcmp(verb, "renew") == 0)
         answer(cx_fleet_renew(d->fleet, &p->part, &err), &err);
+    else if (strcmp(verb, "prune") == 0)
+        answer_prune(d, p, strtoull(rest, NULL, 10));
     else if (strcmp(verb, "moved") == 0)
         answer(cx_fleet_moved(d->fleet, &p->part, strtok(rest, " \n"), &err), &err);
     else if (strcmp(verb, "give") == 0)

@@ -31,6 +31,7 @@ ARGUMENTS = sys.argv[1:]
 sys.argv = sys.argv[:1]
 import kit  # noqa: E402
 import cluster as clusters  # noqa: E402
+import judge as judging  # noqa: E402
 from judge import judge  # noqa: E402
 
 GUARD, LEASE, WARN, RESOLVE, CHAIN = 1, 2, 8, 16, 32
@@ -588,6 +589,100 @@ def what_is_overwritten_cannot_be_tried(fleet):
                "cortex_fleet.cx_extent WHERE part = 1")
     said = a.ask("check 1")
     expect(said.startswith("error ChainBroken") and "beyond" in said, said)
+
+
+CHAIN_OF_0 = ("next", "head", "epoch", "base", "base_head", "base_num")
+
+
+def keep_chain(server, name):
+    """Part 0 as it is, to be put back later as a restored backup does."""
+    server.sql(f"CREATE TABLE cortex_fleet.{name}_c AS SELECT * FROM cortex_fleet.cx_commit WHERE part = 0; "
+               f"CREATE TABLE cortex_fleet.{name}_p AS SELECT * FROM cortex_fleet.cx_part WHERE part = 0; "
+               f"CREATE TABLE cortex_fleet.{name}_e AS SELECT * FROM cortex_fleet.cx_extent WHERE part = 0")
+
+
+def put_chain_back(server, name):
+    server.sql("".join(f"DELETE FROM cortex_fleet.{table} WHERE part = 0; "
+                       f"INSERT INTO cortex_fleet.{table} SELECT * FROM cortex_fleet.{name}_{table[3]}; "
+                       for table in ("cx_commit", "cx_extent"))
+               + "UPDATE cortex_fleet.cx_part p SET " + ", ".join(f"{c} = k.{c}" for c in CHAIN_OF_0)
+               + f" FROM cortex_fleet.{name}_p k WHERE p.part = 0")
+
+
+@aimed
+def what_is_pruned_leaves_what_is_checked(fleet):
+    """F8: rows go whose bytes are gone; what stays, and where the chain begins, is stated by a commit of the chain."""
+    fleet.fresh()
+    a, server = Node(fleet, lease=60000), fleet.cluster.primary
+    a.ask("take 0")
+    for n, line in enumerate(("append 0 a b c", "append 0 d", "large 0 e 150000", "append 0 f", "whole 0 0", "many 0 g",
+                              "many 0 h")):
+        expect(a.ask(line) == f"ok {n}", line)
+    expect(a.ask("check 0") == "ok 7 3 2", a.ask("check 0"))
+    keep_chain(server, "before")
+    # What is broken is not pruned away: bytes without a commit, a commit without bytes, a link.
+    for wrong in ("DELETE FROM cortex_fleet.cx_commit WHERE part = 0 AND num = 3",
+                  "DELETE FROM cortex_fleet.cx_extent WHERE part = 0 AND num = 3",
+                  "UPDATE cortex_fleet.cx_commit SET digest = head WHERE part = 0 AND num = 1"):
+        server.sql(wrong)
+        said = a.ask("prune 0 1")
+        expect(said.startswith("error ChainBroken"), wrong, said)
+        put_chain_back(server, "before")
+    said = a.ask("prune 0 1")
+    expect(said == "ok 6 2 4", "of 0 to 5 these have no bytes: 0, 1;", said)
+    expect(server.sql("SELECT string_agg(num::text, ' ' ORDER BY num) FROM cortex_fleet.cx_commit WHERE part = 0")
+           == "2 3 4 5 6 7")
+    expect(a.ask("check 0") == "ok 2 3 2", a.ask("check 0"))
+    expect(good(fleet).pruned == 2)
+    expect(a.ask("prune 0 1") == "ok 6 0 0", "there is nothing more")
+    expect(a.ask("append 0 i") == "ok 8")
+    keep_chain(server, "after")
+    # A row before the base with another content and the hash of it, as a DBA could write it.
+    epoch, prev, own = server.sql("SELECT epoch, encode(prev, 'hex'), encode(digest, 'hex') FROM cortex_fleet.cx_commit "
+                                  "WHERE part = 0 AND num = 3").split("\t")
+    forged = judging.digest(bytes.fromhex(own))
+    head = judging.digest(b"cortex.fleet.commit.v1", bytes.fromhex(prev), judging.u64(0, int(epoch), 3), forged)
+    where = "WHERE part = 0 AND num = 3"
+    for wrong in (f"UPDATE cortex_fleet.cx_commit SET digest = '\\x{forged.hex()}', head = '\\x{head.hex()}', nonce = NULL {where}",
+                  f"DELETE FROM cortex_fleet.cx_commit {where}; DELETE FROM cortex_fleet.cx_extent {where}",
+                  "INSERT INTO cortex_fleet.cx_commit SELECT * FROM cortex_fleet.before_c WHERE num = 1",
+                  "UPDATE cortex_fleet.cx_part SET base = 0, base_head = NULL, base_num = NULL WHERE part = 0",
+                  "UPDATE cortex_fleet.cx_part SET base = 7 WHERE part = 0",
+                  "UPDATE cortex_fleet.cx_part SET base_num = 8 WHERE part = 0",
+                  "UPDATE cortex_fleet.cx_part SET base_head = head WHERE part = 0",
+                  "DELETE FROM cortex_fleet.cx_commit WHERE part = 0 AND num = 7"):
+        server.sql(wrong)
+        said = a.ask("check 0")
+        expect(said.startswith("error ChainBroken"), wrong, said)
+        found(fleet, "J3", "J6")
+        put_chain_back(server, "after")
+    expect(a.ask("check 0") == "ok 3 4 2", a.ask("check 0"))
+    good(fleet)
+    # A database of before is noticed by the node that knows better.
+    put_chain_back(server, "before")
+    said = a.ask("append 0 j")
+    expect(said.startswith("error PartStopped"), said)
+
+
+@aimed
+def who_knows_less_than_what_was_pruned_is_told(fleet):
+    """A process takes a part again that was pruned past what it knew: it cannot compare, and says so; a new one can."""
+    fleet.fresh()
+    a, b = Node(fleet, lease=60000), Node(fleet, lease=60000)
+    expect(b.ask("take 0").startswith("ok") and b.ask("append 0 a") == "ok 0" and b.ask("give 0").startswith("ok"))
+    expect(a.ask("take 0").startswith("ok"))
+    for line in ["large 0 b 150000"] + 5 * ["whole 0 0"]:
+        expect(a.ask(line).startswith("ok"))
+    said = a.ask("prune 0 1")
+    expect(said == "ok 6 5 1", said)
+    expect(a.ask("give 0").startswith("ok"))
+    said = b.ask("take 0")
+    expect(said.startswith("error Pruned") and "start it again" in said, said)
+    expect(fleet.cluster.primary.sql("SELECT count(*) FROM cortex_fleet.cx_event WHERE kind = 'stopped'") == "0")
+    b.end()
+    fleet.cluster.primary.sql("UPDATE cortex_fleet.cx_part SET lease_until = NULL")  # what a lease's end does
+    expect(Node(fleet).ask("take 0").startswith("ok"))
+    good(fleet)
 
 
 def plans_of(log, offset, words):

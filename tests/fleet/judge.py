@@ -4,11 +4,12 @@ shares no code with the program.
 
     J1  each acknowledged key is in log/x of its part, at the offset that was acknowledged
     J2  no key is there twice, acknowledged or not
-    J3  one chain a part: numbers without a gap, each head recomputed, the last one that of the part; and the
-        digest of each commit whose nonce is there, from its extents
+    J3  one chain a part: from its base on numbers without a gap, each head recomputed, the last one that of the
+        part; the base and the commits before it are those that a commit of the chain states; and the digest of
+        each commit whose nonce is there, from its extents
     J4  epochs never go back, and no epoch is used by two owners
     J5  a lease was taken only after the one before had ended
-    J6  extents belong to a file and a commit, stay in their chunk, and do not overlap; log/x has no holes
+    J6  extents belong to a file and a commit, which was not pruned unless the file is derived, stay in their chunk, and do not overlap; log/x has no holes
     J7  a page of the derived file is what was written last, or newer
     J8  what is lost was noticed: the part has an event "stopped"
     J9  names are those of the last acknowledged change, or of one that was tried and not acknowledged
@@ -37,7 +38,7 @@ class Report:
     def __init__(self):
         self.findings = []
         self.acknowledged = self.found = self.commits = self.recomputed = self.overwritten = self.extents = 0
-        self.refused = self.stopped = self.takes = self.pages = self.names = 0
+        self.refused = self.stopped = self.takes = self.pages = self.names = self.pruned = 0
         self.longest_take_ms = 0.0
         self.errors = collections.Counter()
 
@@ -49,7 +50,7 @@ class Report:
 
     def line(self):
         return (f"{self.acknowledged} acknowledged, {self.found} found in {self.commits} commits "
-                f"({self.recomputed} digests recomputed, {self.overwritten} overwritten), {self.extents} extents, "
+                f"({self.recomputed} digests recomputed, {self.overwritten} overwritten, {self.pruned} pruned), {self.extents} extents, "
                 f"{self.pages} pages, {self.names} names, {self.refused} refused, {self.takes} takes, longest take "
                 f"{self.longest_take_ms:.0f} ms after the lease, {len(self.findings)} findings")
 
@@ -120,6 +121,7 @@ class Part:
     def __init__(self, server, row):
         self.number = int(row[0])
         self.id, self.next, self.head, self.epoch = bytes.fromhex(row[1]), int(row[2]), bytes.fromhex(row[3]), int(row[4])
+        self.base, self.base_head, self.base_num = int(row[5]), bytes.fromhex(row[6]), int(row[7])
         where = f"WHERE part = {self.number}"
         self.commits = [(int(num), int(epoch), *map(bytes.fromhex, rest)) for num, epoch, *rest in rows(
             server, "SELECT num, epoch, encode(prev, 'hex'), encode(head, 'hex'), encode(digest, 'hex'), "
@@ -135,20 +137,37 @@ class Part:
         return next((file for file, (other, _, _) in self.files.items() if other == name), None)
 
 
+def judge_base(part, report):
+    """The head before the first commit of the chain."""
+    if part.base == 0:
+        return digest(b"cortex.fleet.part.v1", part.id, u64(part.number))
+    kept = [c for c in part.commits if c[0] < part.base]
+    report.pruned += part.base - len(kept)
+    rows_of = digest(b"cortex.fleet.kept.v1", *(
+        piece for num, epoch, prev, stored, own, _ in kept for piece in (u64(num, epoch), prev, stored, own)))
+    stated = next((c[4] for c in part.commits if c[0] == part.base_num >= part.base), None)
+    if stated != digest(b"cortex.fleet.base.v1", u64(part.base), part.base_head, u64(len(kept)), rows_of):
+        report.find("J3", f"part {part.number}: commit {part.base_num} does not state the base {part.base}")
+    return part.base_head
+
+
 def judge_chain(part, report):
-    head, last_epoch = digest(b"cortex.fleet.part.v1", part.id, u64(part.number)), 0
-    if [c[0] for c in part.commits] != list(range(part.next)):
-        report.find("J3", f"part {part.number}: {len(part.commits)} commits are not numbered 0 to {part.next - 1}")
+    head, last_epoch = judge_base(part, report), 0
+    if [c[0] for c in part.commits if c[0] >= part.base] != list(range(part.base, part.next)):
+        report.find("J3", f"part {part.number}: {len(part.commits)} commits are not numbered {part.base} to {part.next - 1}")
     written = collections.defaultdict(list)
     for file, chunk, start, num, data in part.extents:
         if file in part.files and not part.files[file][1]:
             written[num].append((file, chunk, start, data))
     for num, epoch, prev, stored, own, nonce in part.commits:
-        if prev != head or stored != digest(b"cortex.fleet.commit.v1", head, u64(part.number, epoch, num), own):
+        if num < part.base:
+            if stored != digest(b"cortex.fleet.commit.v1", prev, u64(part.number, epoch, num), own):
+                report.find("J3", f"part {part.number}, commit {num}, before the base: its hash is another one")
+        elif prev != head or stored != digest(b"cortex.fleet.commit.v1", head, u64(part.number, epoch, num), own):
             report.find("J3", f"part {part.number}, commit {num}: does not follow the one before it")
         if epoch < last_epoch:
             report.find("J4", f"part {part.number}, commit {num}: epoch {epoch} after {last_epoch}")
-        head, last_epoch = stored, max(last_epoch, epoch)
+        head, last_epoch = (stored if num >= part.base else head), max(last_epoch, epoch)
         if not nonce:
             report.overwritten += num in written
             continue
@@ -163,7 +182,7 @@ def judge_chain(part, report):
 
 
 def judge_extents(part, report):
-    last = None
+    last, there = None, {c[0] for c in part.commits}
     for file, chunk, start, num, data in part.extents:
         where = f"part {part.number}, file {file}, chunk {chunk} + {start}"
         if file not in part.files:
@@ -172,6 +191,8 @@ def judge_extents(part, report):
             report.find("J6", f"{where}: the file was cut at {part.files[file][2]}")
         if not 0 <= num < part.next:
             report.find("J6", f"{where}: of commit {num}, and the part has {part.next}")
+        elif num not in there and not (num < part.base and file in part.files and part.files[file][1]):
+            report.find("J6", f"{where}: of commit {num}, which is not there")
         if not data or start < 0 or chunk < 0 or start + len(data) > CHUNK:
             report.find("J6", f"{where}: {len(data)} bytes do not fit in the chunk")
         if last is not None and last[:2] == (file, chunk) and start < last[2]:
@@ -231,14 +252,14 @@ def judge_events(server, report):
     return stopped
 
 
-def judge_keys(said, places, epochs, stopped, report):
+def judge_keys(said, places, epochs, bases, stopped, report):
     for key, found in places.items():
         if len(found) > 1:
             report.find("J2", f"key {key} is there {len(found)} times: {found}")
     for key, (part, num, offset) in said.keys.items():
         report.acknowledged += 1
         found = places.get(key, [])
-        if not found or (part, num) not in epochs:
+        if not found or ((part, num) not in epochs and num >= bases.get(part, 0)):
             noticed = part in stopped
             report.find("lost, noticed" if noticed else "J1",
                         f"key {key}, acknowledged in part {part}, commit {num} at {offset}, is not there")
@@ -254,14 +275,15 @@ def judge(server, logs):
     """Judges the fleet of a server by its tables and the logs of its nodes."""
     report = Report()
     said = read_logs(logs, report)
-    places, epochs = collections.defaultdict(list), {}
+    places, epochs, bases = collections.defaultdict(list), {}, {}
     for (part, epoch), who in said.owners.items():
         if len(who) > 1:
             report.find("J4", f"part {part}: epoch {epoch} was used by {sorted(who)}")
     stopped = judge_events(server, report)
-    for row in rows(server, "SELECT part, encode(id, 'hex'), next, encode(head, 'hex'), epoch FROM "
-                    "cortex_fleet.cx_part ORDER BY part"):
+    for row in rows(server, "SELECT part, encode(id, 'hex'), next, encode(head, 'hex'), epoch, base, "
+                    "coalesce(encode(base_head, 'hex'), ''), coalesce(base_num, 0) FROM cortex_fleet.cx_part ORDER BY part"):
         part = Part(server, row)
+        bases[part.number] = part.base
         report.commits += len(part.commits)
         report.extents += len(part.extents)
         judge_chain(part, report)
@@ -275,5 +297,5 @@ def judge(server, logs):
             if line.startswith(b"key "):
                 places[line[4:].decode(errors="replace")].append((part.number, at))
             at += len(line) + 1
-    judge_keys(said, places, epochs, stopped, report)
+    judge_keys(said, places, epochs, bases, stopped, report)
     return report

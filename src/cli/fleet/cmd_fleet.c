@@ -3,6 +3,7 @@
  * them, and moves them (docs/fleet.md).
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,8 +89,11 @@ static int run_fleet_init(cx_cli *cli, const cx_cli_args *args)
         return cx_cli_fleet_run(cli, args, CX_CLI_FLEET_URL, init_work);
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_buf_add_str(&out, cx_fleet_sql());
-    cx_buf_add_byte(&out, '\n');
+    cx_str sql;
+    for (uint64_t i = 1; cx_fleet_sql(i, &sql); i++) {
+        cx_buf_add_str(&out, sql);
+        cx_buf_add_byte(&out, '\n');
+    }
     cx_buf_add_str(&out, cx_fleet_roles_sql());
     int code = cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
@@ -188,6 +192,7 @@ static void put_part(part_list *l, const cx_fleet_row *row)
 {
     cx_json_list json = cx_json_list_begin(&l->job->cli->arena);
     cx_json_put_maybe(&json, "address", cx_cli_fleet_kept(l->job, row->address));
+    cx_json_put_uint(&json, "base", row->base);
     cx_json_put_uint(&json, "bytes_written", row->bytes);
     cx_json_put_uint(&json, "commits", row->next);
     cx_json_put_uint(&json, "epoch", row->epoch);
@@ -199,8 +204,19 @@ static void put_part(part_list *l, const cx_fleet_row *row)
     cx_json_put_str(&json, "name", cx_cli_fleet_kept(l->job, row->name));
     cx_json_put_maybe(&json, "owner", cx_cli_fleet_kept(l->job, row->owner));
     cx_json_put_uint(&json, "part", row->number);
+    cx_cli_fleet_put_quota(&json, row->quota, row->stored);
     cx_json_put_bool(&json, "stopped", row->stopped);
     cx_json_add_object(&l->json, &json);
+}
+
+/* How much of its quota the log of a part has. */
+static void add_quota(cx_buf *out, const cx_fleet_row *row)
+{
+    char text[24] = "-";
+    if (row->quota != 0)
+        (void)snprintf(text, sizeof text, "%.0f%%",
+                       100.0 * (double)row->stored / (double)row->quota);
+    cx_buf_printf(out, "%6s  ", text);
 }
 
 static cx_status add_part(void *arg, const cx_fleet_row *row, cx_err *err)
@@ -215,6 +231,7 @@ static cx_status add_part(void *arg, const cx_fleet_row *row, cx_err *err)
     }
     cx_buf_printf(out, "%-20.*s %8" PRIu64 " %10" PRIu64 " %14" PRIu64 "  ", (int)row->name.size,
                   row->name.data, row->epoch, row->next, row->bytes);
+    add_quota(out, row);
     if (row->moved_to.size != 0) {
         cx_buf_add_z(out, "moved to ");
         cx_shown_add(out, row->moved_to);
@@ -235,7 +252,8 @@ static cx_status parts_work(fleet_job *job, cx_err *err)
 {
     part_list l = {.job = job, .json = cx_json_list_begin(&job->cli->arena)};
     if (!job->json)
-        cx_buf_add_z(&job->out, "part                    epoch    commits  bytes written  owner\n");
+        cx_buf_add_z(&job->out,
+                     "part                    epoch    commits  bytes written   quota  owner\n");
     CX_TRY(cx_fleet_list(job->fleet, add_part, &l, err));
     if (!job->json)
         return CX_SUCCESS;
@@ -252,8 +270,10 @@ static int run_fleet_parts(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_fleet_parts = {
     .name = "fleet parts",
     .purpose = "list the parts of a fleet and their owners",
-    .about = "Shows each part, which is a data directory, with its epoch, which grows whenever a "
-             "process takes it, what was written, and the process that owns it.",
+    .about =
+        "Shows each part, which is a data directory, with its epoch, which grows whenever a "
+        "process takes it, what was written, how much of its quota its log has, and the process "
+        "that owns it.",
     .options = plain_options,
     .option_count = CX_COUNT_OF(plain_options),
     .exits = "0 answered" CX_CLI_EXITS_DATABASE,
@@ -650,17 +670,6 @@ const cx_cli_command cx_cli_fleet_export = {
 
 /* --- fleet move ------------------------------------------------------------------------------- */
 
-static cx_status take_or_say(cx_fleet *fleet, cx_fleet_part *part, cx_str name, cx_err *err)
-{
-    bool taken = false;
-    CX_TRY(cx_fleet_take(fleet, part, &taken, err));
-    if (taken)
-        return CX_SUCCESS;
-    return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
-                      "the part %.*s is owned by a node; drain it first ('cortex fleet drain')",
-                      (int)name.size, name.data);
-}
-
 typedef struct moving {
     fleet_job *job;
     cx_str name;
@@ -679,7 +688,7 @@ static cx_status copy_and_switch(moving *m, cx_err *err)
         status = cx_fleet_find(m->to, m->name, &m->to_part, err);
     }
     CX_TRY(status);
-    CX_TRY(take_or_say(m->to, &m->to_part, m->name, err));
+    CX_TRY(cx_cli_fleet_take(m->to, &m->to_part, m->name, err));
     CX_TRY(cx_fleet_copy(m->job->fleet, m->from_part.number, m->to, &m->to_part, &m->copied, err));
     /* From here on it cannot be taken at the old place.  Before, it can be at neither. */
     CX_TRY(cx_fleet_renew(m->to, &m->to_part, err));
@@ -701,7 +710,7 @@ static cx_status move_work(fleet_job *job, cx_err *err)
             "option --to: the address is shown to others; leave the password to ~/.pgpass");
     CX_TRY(cx_fleet_find(job->fleet, m.name, &m.from_part, err));
     CX_TRY(cx_fleet_open(where, &options, &m.to, err));
-    cx_status status = take_or_say(job->fleet, &m.from_part, m.name, err);
+    cx_status status = cx_cli_fleet_take(job->fleet, &m.from_part, m.name, err);
     if (!cx_failed(status))
         status = copy_and_switch(&m, err);
     if (cx_failed(status) && m.from_part.owned)

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "fleet/api.h"
+#include "json/api.h"
 
 #define CX_CLI_OPTION_DATABASE                                                                   \
     CX_CLI_OPT("database", 0, CX_CLI_TEXT, "URL",                                                \
@@ -41,6 +42,10 @@ typedef cx_status cx_cli_fleet_work(cx_cli_fleet_job *job, cx_err *err);
 /* Does the work on the database that is named, and answers with what it wrote. */
 int cx_cli_fleet_run(cx_cli *cli, const cx_cli_args *args, cx_cli_fleet_use use,
                      cx_cli_fleet_work *work);
+/* Members quota_bytes and stored_bytes, null without a quota. */
+void cx_cli_fleet_put_quota(cx_json_list *json, uint64_t quota, uint64_t stored);
+/* Takes the part; CX_E_BUSY "Locked" while another process owns it. */
+CX_RESULT cx_cli_fleet_take(cx_fleet *fleet, cx_fleet_part *part, cx_str name, cx_err *err);
 /* A copy that lives as long as the answer. */
 cx_str cx_cli_fleet_kept(const cx_cli_fleet_job *job, cx_str text);
 

@@ -192,6 +192,13 @@ static void check_part(checking *c, const cx_cli_fleet_part *part, result *out)
     cx_fleet_chain chain;
     *out = holds;
     cx_status status = cx_fleet_follows(c->fleet, part->name, &part->point, &out->commits, &err);
+    bool pruned =
+        status.code == CX_E_UNSUPPORTED && err.tag != NULL && strcmp(err.tag, "Pruned") == 0;
+    /* Not known to hold; the rest may be broken all the same. */
+    if (pruned) {
+        set_error(c, out, status, &err);
+        status = CX_SUCCESS;
+    }
     if (!cx_failed(status) && cx_cli_has(c->args, "chains"))
         status = cx_fleet_check(c->fleet, part->point.number, &chain, &err);
     if (cx_failed(status))

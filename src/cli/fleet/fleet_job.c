@@ -59,3 +59,25 @@ cx_str cx_cli_fleet_kept(const cx_cli_fleet_job *job, cx_str text)
 {
     return cx_arena_copy_str(&job->cli->arena, text);
 }
+
+void cx_cli_fleet_put_quota(cx_json_list *json, uint64_t quota, uint64_t stored)
+{
+    if (quota == 0) {
+        cx_json_put_null(json, "quota_bytes");
+        cx_json_put_null(json, "stored_bytes");
+        return;
+    }
+    cx_json_put_uint(json, "quota_bytes", quota);
+    cx_json_put_uint(json, "stored_bytes", stored);
+}
+
+cx_status cx_cli_fleet_take(cx_fleet *fleet, cx_fleet_part *part, cx_str name, cx_err *err)
+{
+    bool taken = false;
+    CX_TRY(cx_fleet_take(fleet, part, &taken, err));
+    if (taken)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
+                      "the part %.*s is owned by a node; drain it first ('cortex fleet drain')",
+                      (int)name.size, name.data);
+}

@@ -85,6 +85,12 @@ cx_fleet_files *cx_cli_part_files(const cx_cli *cli)
     return cli->part;
 }
 
+cx_status cx_cli_part_room(void *arg, uint64_t bytes, cx_err *err)
+{
+    cx_cli *cli = arg;
+    return cli->part == NULL ? CX_SUCCESS : cx_fleet_files_room(cli->part, bytes, err);
+}
+
 void cx_cli_part_renew(cx_cli *cli)
 {
     if (cli->part != NULL)

@@ -39,6 +39,8 @@ CX_RESULT cx_cli_part_index(cx_cli *cli, const char **out_path, cx_err *err);
 /* `reach` of cx_home_options: the node at $CORTEX_URL, with $CORTEX_TOKEN.  CX_E_NOT_FOUND when
  * that is not set.  `arg` is the cx_cli. */
 CX_RESULT cx_cli_part_reach(void *arg, int *out, char who[CX_HOME_WHO_SIZE], cx_err *err);
+/* `room` of cx_home_options: the quota of the part that is open.  `arg` is the cx_cli. */
+CX_RESULT cx_cli_part_room(void *arg, uint64_t bytes, cx_err *err);
 /* After all data directories are closed. */
 void cx_cli_part_reach_end(cx_cli *cli);
 /* An error of a command on a part says what the database said, and who owns the part. */

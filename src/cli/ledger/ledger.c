@@ -109,6 +109,8 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
         .or_remote = access == CX_CLI_WRITE,
         .reach = access == CX_CLI_WRITE && cli->part != NULL ? cx_cli_part_reach : NULL,
         .reach_arg = cli,
+        .room = access == CX_CLI_WRITE && cli->part != NULL ? cx_cli_part_room : NULL,
+        .room_arg = cli,
         .derivers = &cx_recorder_deriver,
         .deriver_count = 1,
         .progress = progress == NULL ? NULL : show_progress,

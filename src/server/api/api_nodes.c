@@ -28,6 +28,16 @@ static bool owns(const cx_watched_part *part, const cx_watched_node *node)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+/* null where the part has no quota. */
+static void put_limit(cx_json_list *json, const char *name, const cx_watched_part *part,
+                      uint64_t value)
+{
+    if (part->quota == 0)
+        cx_json_put_null(json, name);
+    else
+        cx_json_put_uint(json, name, value);
+}
+
 /* Where clients reach the node that has the part. */
 static cx_str address_of(const cx_watched_fleet *fleet, const cx_watched_part *part)
 {
@@ -53,8 +63,10 @@ static void put_part(cx_json_list *parts, const cx_watched_fleet *fleet,
     cx_json_put_str(&json, "name", part->name);
     cx_json_put_maybe(&json, "node", part->node);
     cx_json_put_uint(&json, "part", part->number);
+    put_limit(&json, "quota_bytes", part, part->quota);
     cx_json_put_bool(&json, "served", part->address.size != 0);
     cx_json_put_bool(&json, "stopped", part->stopped);
+    put_limit(&json, "stored_bytes", part, part->stored);
     cx_json_add_object(parts, &json);
 }
 
@@ -207,6 +219,7 @@ static void escape(cx_str text, char *out, size_t size)
 typedef struct part_metric {
     const char *name, *type, *help;
     uint64_t (*of)(const cx_watched_part *part);
+    bool of_quota; /* parts without one have no line */
 } part_metric;
 
 static uint64_t epoch_of(const cx_watched_part *part)
@@ -220,6 +233,14 @@ static uint64_t commits_of(const cx_watched_part *part)
 static uint64_t bytes_of(const cx_watched_part *part)
 {
     return part->bytes;
+}
+static uint64_t quota_of(const cx_watched_part *part)
+{
+    return part->quota;
+}
+static uint64_t stored_of(const cx_watched_part *part)
+{
+    return part->stored;
 }
 static uint64_t lease_of(const cx_watched_part *part)
 {
@@ -235,13 +256,20 @@ static uint64_t stopped_of(const cx_watched_part *part)
 }
 
 static const part_metric part_metrics[] = {
-    {"cortex_fleet_part_epoch", "gauge", "Times that a process has taken the part.", epoch_of},
-    {"cortex_fleet_part_commits_total", "counter", "Commits of the part.", commits_of},
+    {"cortex_fleet_part_epoch", "gauge", "Times that a process has taken the part.", epoch_of,
+     false},
+    {"cortex_fleet_part_commits_total", "counter", "Commits of the part.", commits_of, false},
     {"cortex_fleet_part_written_bytes_total", "counter", "Bytes written into files of the part.",
-     bytes_of},
-    {"cortex_fleet_part_lease_seconds", "gauge", "What is left of the owner's lease.", lease_of},
-    {"cortex_fleet_part_served", "gauge", "1 while a node serves the part.", served_of},
-    {"cortex_fleet_part_stopped", "gauge", "1 until an operator accepts its state.", stopped_of}};
+     bytes_of, false},
+    {"cortex_fleet_part_lease_seconds", "gauge", "What is left of the owner's lease.", lease_of,
+     false},
+    {"cortex_fleet_part_quota_bytes", "gauge", "What the log of the part may have.", quota_of,
+     true},
+    {"cortex_fleet_part_stored_bytes", "gauge", "What it has, of a part with a quota.", stored_of,
+     true},
+    {"cortex_fleet_part_served", "gauge", "1 while a node serves the part.", served_of, false},
+    {"cortex_fleet_part_stopped", "gauge", "1 until an operator accepts its state.", stopped_of,
+     false}};
 
 static void write_parts(cx_buf *out, const cx_watched_fleet *fleet)
 {
@@ -259,6 +287,8 @@ static void write_parts(cx_buf *out, const cx_watched_fleet *fleet)
         const part_metric *metric = &part_metrics[m];
         cx_metrics_head(out, metric->name, metric->type, metric->help);
         for (size_t i = 0; i < fleet->part_count; i++) {
+            if (metric->of_quota && fleet->parts[i].quota == 0)
+                continue;
             (void)snprintf(labels, sizeof labels, "part=\"%.*s\"", (int)fleet->parts[i].name.size,
                            fleet->parts[i].name.data);
             cx_metrics_value(out, metric->name, labels, metric->of(&fleet->parts[i]));

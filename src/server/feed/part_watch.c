@@ -80,6 +80,8 @@ static cx_status note_part(void *arg, const cx_fleet_row *row, cx_err *err)
         .bytes = row->bytes,
         .files = row->files,
         .fences = row->fences,
+        .quota = row->quota,
+        .stored = row->stored,
         .name = kept(r, row->name),
         .node = row->lease_left_ms > 0 ? kept(r, node_of(row->owner)) : CX_STR(""),
         .address = row->lease_left_ms > 0 ? kept(r, row->address) : CX_STR(""),

@@ -31,6 +31,7 @@ typedef struct cx_part_watch_options {
 
 typedef struct cx_watched_part {
     uint64_t number, epoch, commits, bytes, files, fences;
+    uint64_t quota, stored; /* bytes of its log: allowed, 0 = any; and had, 0 without a quota */
     uint8_t id[16];
     cx_str name, node, address, moved_to; /* node: of the process that has it; empty = none has */
     int64_t lease_left_ms;

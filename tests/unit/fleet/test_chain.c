@@ -42,6 +42,9 @@ CX_TEST(chain_has_the_values_of_its_rule)
 
 CX_TEST(chain_makes_sql_for_a_dba)
 {
-    CHECK(strstr(cx_fleet_sql().data, "CREATE TABLE cortex_fleet.cx_extent") != NULL);
+    cx_str sql;
+    CHECK(cx_fleet_sql(1, &sql) && strstr(sql.data, "CREATE TABLE cortex_fleet.cx_extent") != NULL);
+    CHECK(cx_fleet_sql(2, &sql) && strstr(sql.data, "quota_bytes") != NULL);
+    CHECK(!cx_fleet_sql(0, &sql) && !cx_fleet_sql(3, &sql));
     CHECK(strstr(cx_fleet_roles_sql().data, "cortex_fleet_node") != NULL);
 }

@@ -471,8 +471,10 @@ export interface FleetPart {
   name: string;
   node: string | null;
   part: number;
+  quota_bytes: number | null;
   served: boolean;
   stopped: boolean;
+  stored_bytes: number | null;
 }
 
 export interface GateState {

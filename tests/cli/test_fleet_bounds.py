@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""test_fleet_bounds.py - what bounds a part of a fleet: its quota, its retention, and how many commits stay.
+
+    test_fleet_bounds.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
+
+Over a PostgreSQL primary with a synchronous standby on loopback; skipped where no server is installed.
+"""
+import json
+import time
+
+import kit
+from kit import BIN, check, main, test
+from fleet_kit import Database, FACT, Fleet, Node, PATIENCE_S, SERVERS
+
+SECRET = "walrus-4711"
+
+
+class Bounded(Fleet):
+    """A part with a token that may write as a command does."""
+
+    def __enter__(self):
+        super().__enter__()
+        added = self.ok("token", "add", "--name", "writer", "--scope", "home:write", "--json", home=self.url)
+        self.writer = json.loads(added)["token"]
+        return self
+
+    def run(self, *words, code=0, through=None):
+        env = {**self.env, "CORTEX_HOME": self.url}
+        if through is not None:
+            env.update(CORTEX_URL=through.about["url"], CORTEX_TOKEN=self.writer)
+        done = kit.run(BIN, *words, env=env, cwd=self.folder)
+        check(done.returncode == code, words, done.returncode, done.stdout, done.stderr)
+        return done.stdout.decode() + done.stderr.decode()
+
+    def json(self, *words):
+        done = kit.run(BIN, *words, "--json", env={**self.env, "CORTEX_HOME": self.url}, cwd=self.folder)
+        check(done.returncode == 0, words, done)
+        return json.loads(done.stdout)
+
+    def has_bytes(self, text, part):
+        """Whether files of the part have them, but for tables and index."""
+        return int(self.sql(
+            "SELECT count(*) FROM cortex_fleet.cx_extent e JOIN cortex_fleet.cx_file f USING (part, file) JOIN "
+            f"cortex_fleet.cx_part p USING (part) WHERE p.name = '{part}' AND NOT f.derived AND "
+            f"position(convert_to('{text}', 'UTF8') IN e.bytes) > 0")) > 0
+
+    def row(self):
+        return next(row for row in self.json("fleet", "parts")["parts"] if row["name"] == self.part)
+
+
+def wait(condition, *what):
+    end = time.monotonic() + PATIENCE_S
+    while not (got := condition()):
+        check(time.monotonic() < end, *what)
+        time.sleep(0.3)
+    return got
+
+
+def memory(node, key, size=10):
+    data = {**FACT["data"], "statement": "x" * size}
+    return node.ask("POST", "/api/v1/actors/ann/memories", {**FACT, "data": data, "key": key})
+
+
+@test
+def a_quota_refuses_what_is_new_and_nothing_else(database):
+    with Bounded(database) as f:
+        check(f.row()["quota_bytes"] is None and f.row()["stored_bytes"] is None)
+        check("has no quota" in f.run("fleet", "quota", f.part))
+        one, two = f.pair()
+        status, written = memory(two, "first")
+        check(status == 201, status, written)
+        secret = json.loads(f.run("append", "note.secret", SECRET, "--committed", "--json", through=two))["seq"]
+        for words in (["--bytes", "0"], ["--bytes", "1K", "--none"], ["--bytes", "x"]):
+            f.run("fleet", "quota", f.part, *words, code=2)
+        f.run("fleet", "quota", "none", "--bytes", "1K", code=2)
+        stored = f.json("fleet", "quota", f.part, "--bytes", "1G")["stored_bytes"]
+        check(0 < stored < 1 << 20, stored)
+        # Just more than it has: the node hears of it with its next renewal, and refuses what is too much.
+        f.run("fleet", "quota", f.part, "--bytes", str(stored + 2000))
+        status, problem = wait(lambda: (got := memory(two, f"large-{time.monotonic()}", 3000))[0] != 201 and got, "no quota")
+        check(status == 507 and problem["type"] == "urn:cortex:problem:quota" and f.part in problem["detail"], status, problem)
+        check(memory(two, "small")[0] in (201, 507))
+        f.run("fleet", "quota", f.part, "--bytes", "1K")
+        status, problem = wait(lambda: "a quota of 1024 bytes" in str(got := memory(one, f"t-{time.monotonic()}")) and got,
+                               "the new quota")
+        check(status == 507, status, problem)
+        # A sender that repeats what was recorded gets its answer.
+        check(memory(one, "first")[0] in (200, 201), memory(one, "first"))
+        said = f.run("append", "note.x", "more", code=2, through=one)
+        check("QuotaExceeded" in said and f.part in said, said)
+        row = f.row()
+        check(row["quota_bytes"] == 1024 and row["stored_bytes"] > 1024, row)
+        check("nothing new is recorded" in f.run("fleet", "quota", f.part))
+        check("%" in next(line for line in f.run("fleet", "parts").split("\n") if line.startswith(f.part + " ")))
+        about = wait(lambda: (p := one.ask("GET", "/api/v1/nodes")[1]["parts"]) and p[0]["quota_bytes"] == 1024 and p, "nodes")
+        check(about[0]["stored_bytes"] > 1024, about)
+        # Reading, holding, erasing, checkpoints go on.
+        check("note.secret" in f.run("log", "--json"))
+        f.run("verify", "--home", f.url)
+        f.run("hold", "add", "--subject", "policy-9", "--reason", "a test", through=two)
+        check(f.has_bytes(SECRET, f.part))
+        f.run("erase", str(secret), "--reason", "a test", through=two)
+        check(not f.has_bytes(SECRET, f.part), "it was not erased")
+        f.run("checkpoint", "--all", through=two)
+        f.run("verify", "--home", f.url)
+        # Every node holds it, and a command that owns the part, too.
+        one.kill()
+        two.wait_said("and serves it")
+        status, problem = memory(two, "after the takeover")
+        check(status == 507, status, problem)
+        check(two.stop() == 0)
+        check("QuotaExceeded" in f.run("append", "note.x", "more", code=2))
+        check(f.run("fleet", "quota", f.part, "--none") and f.row()["quota_bytes"] is None)
+        f.run("append", "note.x", "more")
+        # A node's role cannot change it.
+        f.sql(json_role())
+        home = database.cluster.url().replace("cortex@", "bounded@")
+        done = kit.run(BIN, "fleet", "quota", f.part, "--bytes", "1G", "--database", home, env=f.env)
+        check(done.returncode == 3 and b"may not" in done.stderr, done)
+        done = kit.run(BIN, "fleet", "prune", f.part, "--keep", "128", "--database", home, env=f.env)
+        check(b"may not" in done.stderr or b"nothing to prune" in done.stdout, done)
+
+
+def json_role():
+    done = kit.run(BIN, "fleet", "init", "--print-sql", env=kit.clean_env())
+    sql = done.stdout.decode()
+    return sql[sql.index("-- roles.sql"):] + "; DROP ROLE IF EXISTS bounded; CREATE ROLE bounded LOGIN; GRANT cortex_fleet_node TO bounded"
+
+
+@test
+def retention_is_a_parts_own(database):
+    with Bounded(database) as f:
+        # Its settings are a file of the part: they come with an import.
+        home, part = f.folder / "home", f"{f.part}-r"
+        f.ok("init", "--home", str(home))
+        for days, text in ((400, SECRET), (0, "what stays")):
+            step = {"op": "raw", "kind": "note.old", "committed": True, "payload": text.encode().hex(),
+                    "now_ns": time.time_ns() - days * 86400 * 10**9}
+            kit.expect(kit.run(BIN, "apply", "-", "--home", str(home), env=f.env, stdin=json.dumps(step).encode()), 0)
+        (home / "config.toml").write_text('retention = ["note.old 1y"]\n[serve]\nretention-every = 1\n')
+        f.ok("fleet", "import", str(home), "--part", part)
+        url = f"{f.database}#{part}"
+        check(f.has_bytes(SECRET, part) and f.has_bytes("what stays", part))
+        f.run("append", "note.old", SECRET, "--committed")
+        plan = json.loads(f.ok("retention", "apply", "--dry-run", "--json", "--home", url))
+        check(plan["entries"] == 1, plan)
+        check("retention = [" in f.run("retention", "apply", code=2), "the other part has no rules")
+        # The node applies them by itself.
+        node = Node(f, "keeper", url=url)
+        node.wait_said("and serves it")
+        wait(lambda: "erasure.receipt" in kit.run(BIN, "log", "--actor", "erasures", "--json", "--home", url, env=f.env).stdout.decode(),
+             "retention was not applied:", node.said())
+        check(node.stop() == 0, node.said())
+        check(not f.has_bytes(SECRET, part), "it was not destroyed")
+        check(f.has_bytes("what stays", part) and f.has_bytes(SECRET, f.part), "it destroyed more")
+        f.ok("verify", "--home", url)
+        # Settings that cannot be used are no settings that do not count.
+        f.sql(f"UPDATE cortex_fleet.cx_small s SET bytes = 'retention = [\"x 1\"' FROM cortex_fleet.cx_part p WHERE "
+              f"p.part = s.part AND p.name = '{part}' AND s.name = 'config.toml'")
+        done = kit.run(BIN, "append", "note.x", "text", "--home", url, env=f.env)
+        check(done.returncode == 2 and b"config.toml" in done.stderr, done)
+
+
+@test
+def commits_are_pruned_and_what_is_broken_stays_broken(database):
+    with Bounded(database) as f:
+        key, old, new = f.folder / "key", f.folder / "old.json", f.folder / "new.json"
+        vkey = f.ok("key", "new", str(key), "--name", "fleet.test/prune").strip()
+        state = ["fleet", "checkpoint", "--part", f.part, "--sign", str(key), "-o"]
+        f.run(*state, str(old))
+        for n in range(4):
+            f.run("append", "note.x", f"text {n}")
+        check("nothing to prune" in f.run("fleet", "prune", f.part))
+        f.run("fleet", "prune", f.part, "--keep", "10", code=2)
+        # Commits of tables alone: what a part has most of.
+        number = f.row()["part"]
+        one = f.node("one")
+        one.wait_said("and serves it")
+        check("Locked" in f.run("fleet", "prune", f.part, "--keep", "128", code=3))
+        for n in range(150):
+            check(memory(one, f"key-{n}")[0] == 201)
+        check(one.stop() == 0)
+        before = f.row()
+        got = f.json("fleet", "prune", f.part, "--keep", "128")
+        after = f.row()
+        check(got["removed"] > 0 and got["base"] == before["commits"] - 128 == after["base"], got, before, after)
+        rows = int(f.sql(f"SELECT count(*) FROM cortex_fleet.cx_commit WHERE part = {number}"))
+        check(rows == after["commits"] - got["removed"] and after["commits"] == before["commits"] + 1, rows, got, after)
+        check("ok" in f.run("fleet", "doctor", "--chains"))
+        f.run("verify", "--home", f.url)
+        f.run("append", "note.x", "after it")
+        # A checkpoint of before is not known to hold, one of now is.
+        check_of = ["fleet", "checkpoint", "--key", vkey, "--check"]
+        said = f.run(*check_of, str(old), code=3)
+        check("indeterminate" in said and "Pruned" in said, said)
+        f.run(*state, str(new))
+        f.run("append", "note.x", "later")
+        f.run(*check_of, str(new), "--chains")
+        # Pruned or not: a database of before is broken.
+        f.sql(f"UPDATE cortex_fleet.cx_part SET epoch = 1 WHERE part = {number}")
+        check("RolledBack" in f.run(*check_of, str(new), code=1))
+
+
+@test
+def tables_of_an_earlier_version_are_told(database):
+    with Bounded(database) as f:
+        f.sql("CREATE TABLE cortex_fleet.kept AS SELECT * FROM cortex_fleet.cx_migration WHERE number = 2; "
+              "DELETE FROM cortex_fleet.cx_migration WHERE number = 2; "
+              "ALTER TABLE cortex_fleet.cx_part DROP quota_bytes, DROP base, DROP base_head, DROP base_num")
+        for words in (["fleet", "parts"], ["append", "note.x", "text"]):
+            said = f.run(*words, code=3)
+            check("cortex fleet init" in said, said)
+        check("ran 1 migrations" in f.run("fleet", "init"))
+        f.run("append", "note.x", "text")
+        f.run("fleet", "quota", f.part, "--bytes", "1G")
+
+
+if SERVERS is None:
+    kit.skip_all("no PostgreSQL server is installed", count=len(kit.collected))
+main(Database)
