@@ -60,8 +60,10 @@ endforeach()
 # Scripts, packages and images around the programs, servers that are killed while they archive (test_log does
 # the same with every call failing), and programs that are killed while they make the tables of old data
 # directories (test_fault does it with new ones), and every command with the same hostile texts (each command has
-# tests of its own that run there): not again under the sanitizers.
-foreach(name cli_ci cli_deploy cli_hostile_text cli_image cli_install cli_log_archive cli_packages cli_upgrade)
+# tests of its own that run there), lines of shells that are run by shells, pages of the manual, screens that wait:
+# not again under the sanitizers.
+foreach(name cli_ci cli_deploy cli_hostile_text cli_image cli_install cli_live_shell cli_log_archive cli_manual
+    cli_packages cli_up cli_upgrade cli_watch cli_watch_agents)
   set_property(TEST ${name} APPEND PROPERTY LABELS artefact)
 endforeach()
 
@@ -75,10 +77,12 @@ foreach(script ${scripts})
     set_property(TEST ${name} APPEND PROPERTY LABELS governed)
   endif()
 endforeach()
+set_property(TEST example_govern APPEND PROPERTY LABELS governed)
 
 # Nodes of a fleet: most of their time is waiting for leases and a PostgreSQL.  Likewise, `-L nodes`; what they
 # are made of runs there as test_fleet, fleet_faults, test_socket and test_os.
-foreach(name cli_fleet cli_fleet_bounds cli_fleet_serve cli_fleet_writes cli_fleet_checkpoint cli_fleet_tenants)
+foreach(name cli_fleet cli_fleet_bounds cli_fleet_serve cli_fleet_writes cli_fleet_checkpoint
+    cli_fleet_locks cli_fleet_tenants)
   set_property(TEST ${name} APPEND PROPERTY LABELS nodes)
 endforeach()
 

@@ -30,8 +30,10 @@ const part: FleetPart = {
   name: 'main',
   node: 'n1',
   part: 0,
+  quota_bytes: null,
   served: true,
   stopped: false,
+  stored_bytes: null,
 };
 const node: FleetNode = {
   address: '127.0.0.1:1',
