@@ -153,7 +153,7 @@ typedef struct cx_fleet_row {
     uint8_t id[16];
     uint64_t epoch, next, bytes, files, stops;
     uint64_t fences; /* owners that found the part taken by another process */
-    uint64_t base; /* commits before it were pruned; 0 = none were */
+    uint64_t base;   /* commits before it were pruned; 0 = none were */
     uint64_t quota,
         stored; /* 0 = it has no quota; .. and what its log has, only where it has one */
     cx_digest head;
