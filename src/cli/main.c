@@ -82,8 +82,12 @@ static bool reads_config(const cx_cli_command *command)
     return strncmp(command->name, "config ", 7) != 0;
 }
 
-static int fail_config(cx_cli *cli, const char *const *words, size_t word_count, const cx_err *err)
+static int fail_config(cx_cli *cli, const cx_cli_command *command, const char *const *words,
+                       size_t word_count, const cx_err *err)
 {
+    /* The database that has the data directory, and with it a file of settings, is away. */
+    if (err->tag != NULL && strncmp(err->tag, "Database", 8) == 0)
+        return cx_cli_fail(cli, command->name, err, asks_for_json(words, word_count));
     cx_cli_complain("%s", err->message);
     cx_cli_remark("See 'cortex config check' and 'cortex help config'.");
     if (asks_for_json(words, word_count))
@@ -106,7 +110,7 @@ static int run_command(cx_cli *cli, const cx_cli_command *command, const char *c
     }
     args.cli = cli;
     if (!args.help && reads_config(command) && cx_failed(cx_config_apply(cli, &args, &err)))
-        return fail_config(cli, words, word_count, &err);
+        return fail_config(cli, command, words, word_count, &err);
     if (!args.help)
         return command->run(cli, &args);
     cx_buf out;
