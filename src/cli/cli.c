@@ -220,8 +220,12 @@ static cx_status fail_external(const cx_import_guessed *guessed, cx_status opene
     if (!cx_failed(opened))
         cx_lattice_close(*lattice);
     *lattice = NULL;
+    /* What is no text of JSON keeps the code of a lattice that is none (U_SYNTAX, U_UTF8). */
+    bool is_text = guessed->other != NULL && cx_failed(opened) && err->tag != NULL &&
+                   !is_about_shape(err) && !cx_str_is(cx_str_z(guessed->other->name), "sqlite");
     if (guessed->other != NULL)
-        return cx_fail_at(err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
+        return cx_fail_at(err, is_text ? opened.code : CX_E_UNSUPPORTED,
+                          is_text ? err->tag : "U_FOREIGN", 0,
                           "found %s, expected a session or a history; %s",
                           guessed->other->description, guessed->other->advice);
     return cx_fail_at(err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
@@ -282,6 +286,20 @@ static cx_status open_piped(cx_cli *cli, const cx_lattice_options *options, cx_l
     return open_text(cli, "-", cx_buf_bytes(&cli->piped), options, out, err);
 }
 
+cx_status cx_cli_check_input(const char *path, cx_err *err)
+{
+    cx_facts facts;
+    bool there = !cx_failed(cx_path_facts(path, true, &facts, NULL));
+    if (there && facts.kind == CX_FILE_FOLDER)
+        return cx_fail_at(err, CX_E_IO, "U_IO", 0,
+                          "found a folder, expected a file; name a session's file in it");
+    if (!there && strstr(path, "://") != NULL)
+        return cx_fail_at(err, CX_E_IO, "U_IO", 0,
+                          "found an address, expected a file; fetch it first, or pipe it: curl -sS "
+                          "ADDRESS | cortex view -");
+    return CX_SUCCESS;
+}
+
 static cx_status open_file(cx_cli *cli, const char *path, const cx_lattice_options *options,
                            cx_lattice **out, cx_err *err)
 {
@@ -289,6 +307,7 @@ static cx_status open_file(cx_cli *cli, const char *path, const cx_lattice_optio
     cx_file file;
     cx_buf head;
     cx_facts facts;
+    CX_TRY(cx_cli_check_input(path, err));
     if (cx_failed(cx_path_facts(path, true, &facts, NULL)) || facts.kind != CX_FILE_REGULAR ||
         cli->io->open(cli->io, path, CX_IO_READ, &file) != 0)
         return cx_lattice_open(path, options, out, err); /* a stream, or nothing to read */

@@ -89,6 +89,9 @@ int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
 
 typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_SEALS } cx_cli_keep;
 
+/* CX_E_IO for what people name in place of a session's file: a folder, or an address of the web. */
+CX_RESULT cx_cli_check_input(const char *path, cx_err *err);
+
 /*
  * Opens the lattice at `path` with the reading options; "@BRANCH" and "@" are recorded traces.
  * On failure prints a message and sets *out_exit.

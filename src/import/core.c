@@ -59,6 +59,15 @@ void cx_import_progress(cx_import_core *core, uint64_t more_bytes)
     core->options.progress(core->options.progress_arg, core->done_bytes, core->total_bytes);
 }
 
+void cx_import_count_bad(cx_import_core *core, const char *tag)
+{
+    source *from = &core->sources.items[core->sink.file];
+    if (from->bad++ != 0 || !from->lines)
+        return;
+    from->first_bad_line = core->sink.line;
+    from->first_bad = tag;
+}
+
 static size_t limit_of(const cx_import_core *core)
 {
     size_t limit = core->options.max_bytes;

@@ -101,6 +101,8 @@ typedef struct source {
     cx_digest sha256;
     uint64_t blank_lines;
     uint64_t bad;
+    uint64_t first_bad_line; /* 0 = none, or records are no lines */
+    const char *first_bad;   /* static text of its code, or NULL */
     uint64_t extra;
     uint64_t issues[CX_ISSUE_COUNT];
     uint32_t first_entry;
@@ -159,6 +161,8 @@ static inline const cx_import_window *window_of(const cx_import_core *core, uint
 
 /* core.c */
 void cx_import_progress(cx_import_core *core, uint64_t more_bytes);
+/* A record of the present file is bad; `tag` is static text, NULL where it is JSON. */
+void cx_import_count_bad(cx_import_core *core, const char *tag);
 /* The line of an entry, into core->text or borrowed; CX_E_CONFLICT when the file changed. */
 CX_RESULT cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx_err *err);
 

@@ -57,14 +57,27 @@ static const struct {
      {"utf-16", "UTF-16 text", "pipe it: iconv -f utf-16 -t utf-8 FILE | cortex import auto -"}},
 };
 
-static const cx_import_other *other_kind(cx_bytes head)
+static const cx_import_other plain = {
+    "text", "text that is no JSON", "`cortex import --list` has the formats, and what writes them"};
+
+/* Whether it begins with what no value of JSON begins with. */
+static bool is_plain_text(cx_bytes head)
+{
+    size_t at = 0;
+    while (at < head.size && strchr(" \t\r\n", head.data[at]) != NULL && head.data[at] != 0)
+        at++;
+    return at < head.size && head.data[at] >= 0x21 && head.data[at] < 0x7f &&
+           strchr("{[\"-0123456789tfn", head.data[at]) == NULL;
+}
+
+static const cx_import_other *other_kind(cx_bytes head, bool is_text)
 {
     if (cx_import_is_sqlite(head))
         return &sqlite;
     for (size_t i = 0; i < CX_COUNT_OF(packed); i++)
         if (head.size >= packed[i].size && memcmp(head.data, packed[i].magic, packed[i].size) == 0)
             return &packed[i].other;
-    return NULL;
+    return is_text && is_plain_text(head) ? &plain : NULL;
 }
 
 static bool is_blank_text(cx_bytes head)
@@ -243,7 +256,7 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
         out->is_lattice = memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
                           memmem(head.data, head.size, prev, sizeof prev - 1) != NULL;
     if (out->format == NULL)
-        out->other = other_kind(head);
+        out->other = other_kind(head, !out->is_json && !out->is_lattice);
     out->is_blank = is_blank_text(head);
 }
 

@@ -203,6 +203,9 @@ typedef struct cx_import_file_summary {
     uint64_t records; /* of the source, bad ones included */
     uint64_t nodes;   /* records + 1, and the second nodes of SWE-agent steps (§2.6) */
     uint64_t bad;
+    uint64_t
+        first_bad_line;    /* of a file's first one; 0 = it has none, or its records are no lines */
+    const char *first_bad; /* .. and its code; NULL = it is JSON, but no record of the format */
     uint64_t blank_lines;
     uint64_t issues[CX_ISSUE_COUNT]; /* nodes carrying the label; open calls */
 } cx_import_file_summary;

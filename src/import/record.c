@@ -681,7 +681,7 @@ static cx_status store_record(cx_import_core *core, const cx_import_record *r, u
     if (r->kind == CX_KIND_BAD) {
         e->agent = 0;
         e->flags |= ENTRY_UNDER_FILE;
-        from->bad++;
+        cx_import_count_bad(core, NULL);
     } else {
         CX_TRY(cx_import_agent_of(core, r->agent, &e->agent, err));
     }
@@ -744,7 +744,7 @@ cx_status cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err)
     e->kind = CX_KIND_BAD;
     e->flags |= ENTRY_RAW_TEXT | ENTRY_UNDER_FILE;
     e->first_ref = (uint32_t)core->refs.count;
-    core->sources.items[core->sink.file].bad++;
+    cx_import_count_bad(core, tag);
     cx_digest digest = cx_digest_of(cx_str_bytes(core->line_text));
     memcpy(e->digest, digest.bytes, sizeof e->digest);
     CX_TRY(report_steps(core, r, err));

@@ -31,6 +31,8 @@ static cx_import_file_summary *collect_files(cx_import_core *core, cx_import_sum
             .records = from->entry_count - from->extra,
             .nodes = (uint64_t)from->entry_count + 1,
             .bad = from->bad,
+            .first_bad_line = from->first_bad_line,
+            .first_bad = from->first_bad,
             .blank_lines = from->blank_lines,
         };
         memcpy(files[f].issues, from->issues, sizeof files[f].issues);
@@ -241,6 +243,27 @@ static void add_issue_lines(cx_buf *out, const cx_import_summary *summary)
     }
 }
 
+/* How many, and where the first one is. */
+static void add_bad(cx_buf *out, const cx_import_summary *summary)
+{
+    const cx_import_file_summary *file = summary->files;
+    size_t at = 0;
+    if (summary->total.bad == 0)
+        return;
+    while (at < summary->file_count && file[at].bad == 0)
+        at++;
+    cx_buf_printf(out, "  bad records: %llu", (unsigned long long)summary->total.bad);
+    if (at < summary->file_count && file[at].first_bad_line != 0) {
+        cx_buf_printf(out, ", %s line %llu", summary->total.bad == 1 ? "in" : "the first in",
+                      (unsigned long long)file[at].first_bad_line);
+        if (summary->file_count > 1)
+            cx_buf_printf(out, " of file %zu", at + 1);
+        if (file[at].first_bad != NULL)
+            cx_buf_printf(out, ": %s", file[at].first_bad);
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
 cx_status cx_import_summary_text(cx_buf *out, const cx_import_summary *summary, cx_err *err)
 {
     const cx_import_file_summary *all = &summary->total;
@@ -251,8 +274,7 @@ cx_status cx_import_summary_text(cx_buf *out, const cx_import_summary *summary, 
     uint64_t extra = all->nodes - all->records - summary->file_count;
     if (extra != 0)
         cx_buf_printf(out, "  steps split into call and result: %llu\n", (unsigned long long)extra);
-    if (all->bad != 0)
-        cx_buf_printf(out, "  bad records: %llu\n", (unsigned long long)all->bad);
+    add_bad(out, summary);
     if (all->blank_lines != 0)
         cx_buf_printf(out, "  blank lines: %llu\n", (unsigned long long)all->blank_lines);
     add_issue_lines(out, summary);

@@ -352,6 +352,16 @@ def what_no_importer_reads_is_named_with_what_to_do():
             for args in (["import", "auto"], ["lattice", "heads"], ["view", "--no-browser"]):
                 done = expect(run(*args, str(folder / "file")), 3)
                 assert found in done.stderr and advice in done.stderr, (args, done.stderr)
+        (folder / "file").write_bytes(b"# Title\n\ntext\n")
+        for args in (["import", "auto"], ["lattice", "heads"], ["view", "--no-browser"]):
+            done = expect(run(*args, str(folder / "file")), 3)
+            assert b"text that is no JSON" in done.stderr and b"import --list" in done.stderr, done.stderr
+        for args in (["import", "auto"], ["view", "--no-browser"]):
+            assert b"found a folder, expected a file" in expect(run(*args, str(folder)), 3).stderr, args
+        assert b"curl -sS" in expect(run("view", "https://a.example/s.jsonl"), 3).stderr
+        (folder / "file").write_bytes(line + b'{"role":"user","content":"hi"')
+        done = expect(run("import", "messages", str(folder / "file"), "-o", str(folder / "out")), 1)
+        assert b"bad records: 1, in line 2: U_SYNTAX\n" in done.stderr, done.stderr
         (folder / "file").write_bytes(b"\n\n")
         assert b"an empty file" in expect(run("import", "auto", str(folder / "file")), 3).stderr
         (folder / "file").write_bytes(line)

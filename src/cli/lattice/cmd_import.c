@@ -124,6 +124,8 @@ static cx_status import_files(job *j, cx_err *err)
     const char *only = cx_cli_value(j->args, "only");
     cx_cli_progress progress;
     cx_cli_progress_init(&progress, j->cli->io, "importing");
+    for (size_t i = 1; i < j->args->operand_count; i++)
+        CX_TRY(cx_cli_check_input(j->args->operands[i], err));
     CX_TRY(open_outputs(j, err));
     cx_import_options wanted = CX_IMPORT_OPTIONS_INIT;
     wanted.alloc = j->cli->alloc;
