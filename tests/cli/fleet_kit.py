@@ -29,6 +29,23 @@ def children_of(pid):
     return [int(word) for word in done.stdout.split()]
 
 
+def runs(task):
+    """Whether a thread is not stopped, or ended."""
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] not in "TtXZ"
+    except OSError:
+        return False
+
+
+def freeze(pid):
+    """SIGSTOP; and all threads stand still: one that had the processor may go on for a moment."""
+    os.kill(pid, signal.SIGSTOP)
+    end = time.monotonic() + PATIENCE_S
+    while any(runs(task) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()):
+        check(time.monotonic() < end, "a process that was stopped goes on:", pid)
+        time.sleep(0.002)
+
+
 class Node:
     """cortex serve --fleet."""
 

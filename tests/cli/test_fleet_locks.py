@@ -17,7 +17,7 @@ import time
 
 import kit
 from kit import check, main, test
-from fleet_kit import Database, FACT, Machine, SERVERS, Writing
+from fleet_kit import Database, FACT, Machine, SERVERS, Writing, freeze
 import run_kit
 from run_kit import GOOD_OPS, contract, exec_config, fails_at, payloads, reply, script, types, with_policies
 
@@ -63,7 +63,7 @@ class Going:
         return self.events[0]["run_id"]
 
     def freeze(self):
-        self.process.send_signal(signal.SIGSTOP)
+        freeze(self.process.pid)
         return self
 
     def end(self):

@@ -26,7 +26,7 @@ sys.path.insert(0, str(HERE.parent / "fleet"))
 ARGUMENTS, sys.argv = sys.argv[1:], sys.argv[:1] + [a for a in sys.argv[1:] if os.path.isfile(a)]
 import kit  # noqa: E402
 import cluster as clusters  # noqa: E402
-from fleet_kit import FACT, PATIENCE_S, Database, Fleet, Node, Writer, children_of, wait  # noqa: E402
+from fleet_kit import FACT, PATIENCE_S, Database, Fleet, Node, Writer, children_of, freeze, wait  # noqa: E402
 from kit import BIN, check, main, test  # noqa: E402
 
 kit.arguments[:] = [a for a in ARGUMENTS if not os.path.isfile(a)]
@@ -315,7 +315,7 @@ def a_frozen_owner_does_not_answer_when_it_wakes(database):
         check(one.write("before")[0] == 201)
         worker = one.worker()
         status, ready = one.ask("GET", "/readyz")
-        os.kill(worker, signal.SIGSTOP)
+        freeze(worker)
         begun = time.monotonic()
         # The request is in the socket of the frozen worker.
         answers = []
@@ -618,7 +618,7 @@ def part_moves(f, nodes, break_worker, what, seconds):
 def a_stopped_worker_is_replaced_before_its_lease_ends(database):
     with Fleet(database) as f:
         nodes = three_nodes(f, "--lease", 120, "--worker-timeout", 2)
-        part_moves(f, nodes, lambda pid: os.kill(pid, signal.SIGSTOP), "worker stopped, 2 s", 20)
+        part_moves(f, nodes, freeze, "worker stopped, 2 s", 20)
         nodes[0].wait_said("the worker has not answered for 2 s, and is killed")
 
 
@@ -635,7 +635,7 @@ def a_stopped_worker_that_waits_is_replaced(database):
         _, two = f.pair("--worker-timeout", 2)
         worker = two.worker()
         time.sleep(0.5)  # it is its program by now
-        os.kill(worker, signal.SIGSTOP)
+        freeze(worker)
         wait(lambda: worker not in children_of(two.process.pid), "its end")
         wait(lambda: len(children_of(two.process.pid)) == 1, "another")
 
