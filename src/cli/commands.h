@@ -180,6 +180,7 @@
     X(fleet_import)        \
     X(fleet_export)        \
     X(fleet_move)          \
+    X(fleet_config)        \
     X(fleet_quota)         \
     X(fleet_prune)         \
     X(otel_traces)         \

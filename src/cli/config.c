@@ -474,7 +474,7 @@ static cx_status read_small(cx_fleet *fleet, cx_str part, cx_buf *out, cx_err *e
 {
     cx_fleet_part found;
     CX_TRY(cx_fleet_find(fleet, part, &found, err));
-    return cx_fleet_small_read(fleet, found.number, CX_STR("config.toml"), out, err);
+    return cx_fleet_small_read(fleet, found.number, CX_STR(CX_CONFIG_NAME), out, err);
 }
 
 /* Of a part of a fleet, which is in a database: that there is none, or no such part, or that the

@@ -19,6 +19,9 @@
 #include "os/api.h"
 #include "cli/cli.h"
 
+/* Of the file in a data directory. */
+#define CX_CONFIG_NAME "config.toml"
+
 typedef enum cx_config_where {
     CX_CONFIG_HOME,   /* HOME/config.toml */
     CX_CONFIG_USER,   /* $XDG_CONFIG_HOME/cortex/config.toml, or what $CORTEX_CONFIG names */

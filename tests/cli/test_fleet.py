@@ -19,7 +19,7 @@ import cluster  # noqa: E402
 CLUSTER = None
 SCHEMAS = {"init": "fleet_init", "add": "fleet_add", "status": "fleet_status", "parts": "fleet_parts", "nodes": "fleet_nodes",
            "drain": "fleet_drain", "doctor": "fleet_doctor", "import": "fleet_copied", "export": "fleet_copied",
-           "move": "fleet_move", "quota": "fleet_quota", "prune": "fleet_prune", "checkpoint": "fleet_checkpoint"}
+           "move": "fleet_move", "config": "fleet_config", "quota": "fleet_quota", "prune": "fleet_prune", "checkpoint": "fleet_checkpoint"}
 VERIFY = sibling("cortex-verify")
 
 

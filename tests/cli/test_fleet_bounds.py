@@ -154,6 +154,19 @@ def retention_is_a_parts_own(database):
         check(not f.has_bytes(SECRET, part), "it was not destroyed")
         check(f.has_bytes("what stays", part) and f.has_bytes(SECRET, f.part), "it destroyed more")
         f.ok("verify", "--home", url)
+        # They are shown, taken away and set without an import; what could not be used is not stored.
+        check("note.old 1y" in f.ok("fleet", "config", part))
+        check("no settings of its own" in f.ok("fleet", "config", part, "--none"))
+        check("retention = [" in kit.run(BIN, "retention", "apply", "--home", url, env=f.env).stderr.decode())
+        (f.folder / "part.toml").write_text('retention = ["note.old 1y"]\n')
+        said = json.loads(f.ok("fleet", "config", part, "--set", str(f.folder / "part.toml"), "--json"))
+        check(said == {"part": part, "settings": 'retention = ["note.old 1y"]\n'}, said)
+        kit.expect(kit.run(BIN, "retention", "apply", "--dry-run", "--home", url, env=f.env), 0)
+        for text, word in (('retention = ["x 1"', "part.toml: line 1"), ("nothing = 1\n", "nothing"), ("home = '/x'\n", "home")):
+            (f.folder / "part.toml").write_text(text)
+            done = kit.run(BIN, "fleet", "config", part, "--set", str(f.folder / "part.toml"), env=f.env)
+            check(done.returncode == 2 and word in done.stderr.decode(), text, done)
+        check("note.old 1y" in f.ok("fleet", "config", part))
         # Settings that cannot be used are no settings that do not count.
         f.sql(f"UPDATE cortex_fleet.cx_small s SET bytes = 'retention = [\"x 1\"' FROM cortex_fleet.cx_part p WHERE "
               f"p.part = s.part AND p.name = '{part}' AND s.name = 'config.toml'")

@@ -446,6 +446,7 @@ ROWS = {
                          "--sign {S} --origin {S} -o {S} --database postgresql://127.0.0.1:1/x"],
     "fleet add": ["{S} --database {S}", "{S} --database postgresql://127.0.0.1:1/x"],
     "fleet move": ["{S} --to {S} --database postgresql://127.0.0.1:1/x", "main --to postgresql://{S} --database {S}"],
+    "fleet config": ["{S} --database postgresql://127.0.0.1:1/x", "main --set {S} --database postgresql://127.0.0.1:1/{S}"],
     "fleet quota": ["{S} --database postgresql://127.0.0.1:1/x", "main --bytes {S} --database {S}"],
     "fleet prune": ["{S} --database postgresql://127.0.0.1:1/x", "main --keep {S} --database {S}"],
     "fleet import": ["{S} --database {S}", "{S} --database postgresql://127.0.0.1:1/x"],
