@@ -169,6 +169,8 @@ def provenance_names_every_artefact_and_is_verified():
         (made / "SHA256SUMS").write_bytes(b"made later")
         words = ("bash", ROOT / "scripts/provenance.sh", made, "--key", s.key, "--tag", "v9.8.7", "--version", "9.8.7")
         done = run(*words, env=clean_env(CORTEX_BIN=str(BIN), HOME=str(s.folder)))
+        if b"not a git repository" in done.stderr:
+            skip("provenance is of a commit, and this is a copy without its history")
         if b"is not installed" in done.stderr or shutil.which("dpkg-query") is None:
             skip("the libraries that static programs are linked with are not here")
         check(done.returncode == 0 and done.stdout == b"holds\n", done.stdout, done.stderr)

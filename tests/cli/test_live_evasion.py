@@ -6,6 +6,7 @@ was not asked or not heard.  Closes with `N passed, N failed, N skipped`.
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -24,16 +25,25 @@ def refused(s, tool, tool_input, rule):
     return denies
 
 
+# Not on every machine; a program that is not there is refused for that alone.
+OPTIONAL = {name for name in ("xxd", "file", "ps") if shutil.which(name) is None}
+
+
+def can_be_tried(line):
+    return line.split()[0] not in OPTIONAL
+
+
 def commands(s, *rows):
     for command, rule in rows:
-        refused(s, "Bash", {"command": command}, rule)
+        if can_be_tried(command):
+            refused(s, "Bash", {"command": command}, rule)
 
 
 # --- lines of a shell --------------------------------------------------------------------------------
 
 
 def allowed(s, *lines):
-    for line in lines:
+    for line in filter(can_be_tried, lines):
         done = s.decide("toolu_fine", "Bash", {"command": line})
         check(done.returncode == 0 and done.stdout == b"", line, done)
 
