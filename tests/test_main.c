@@ -88,7 +88,7 @@ static void run_one(const cx_test_entry *entry)
     failures = 0;
     skip_reason = NULL;
     entry->run();
-    if (now() - began > SLOW_S)
+    if (now() - began > (double)SLOW_S)
         fprintf(stderr, "  %s: %.1f s\n", entry->name, now() - began);
 }
 
