@@ -1,8 +1,11 @@
 -- 002: what a part may record, and where its chain of commits begins (docs/fleet.md).
 --
--- Online: nodes go on meanwhile.  It needs the lock of cx_part for a moment; where a transaction that is open has
+-- Online: nodes go on meanwhile.  It needs the locks of cx_part and cx_event for a moment; where a transaction that is open has
 -- it for longer, this ends with an error and changes nothing.
 SET LOCAL lock_timeout = '5s';
+
+-- Every node asks how often a part was stopped and its owners fenced; not among all the times that it was taken.
+CREATE INDEX cx_event_kind ON cortex_fleet.cx_event (part, kind, id);
 
 -- quota_bytes: what the log may have before nothing new is recorded; NULL = no limit.
 --

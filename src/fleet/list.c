@@ -59,7 +59,8 @@ cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
         "count(*) FILTER (WHERE e.kind = 'fenced') AS fences, "
         "max(e.id) FILTER (WHERE e.kind = 'stopped') AS stop, "
         "max(e.id) FILTER (WHERE e.kind = 'accepted') AS accepted "
-        "FROM " CX_T_EVENT " e WHERE e.part = p.part) s ORDER BY 1",
+        "FROM " CX_T_EVENT " e WHERE e.part = p.part AND e.kind IN ('stopped', 'fenced', "
+        "'accepted')) s ORDER BY 1",
         NULL, 0, types, CX_COUNT_OF(types), read_part_row, &l, NULL, err);
 }
 

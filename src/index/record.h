@@ -54,10 +54,11 @@ void cx_trace_record_encode(const cx_trace_record *record, cx_buf *out);
 /* Texts are borrowed. */
 CX_RESULT cx_trace_record_decode(cx_bytes bytes, cx_trace_record *out, cx_err *err);
 
-/* The rows that this module derives: the common rows of signatures.  For cx_home_options. */
 /* Rows that all actors share, one for each journal with received traces: then the journal's
  * name. */
 #define CX_TRACE_JOURNAL_PREFIX "traces/"
+/* The rows that this module derives: the common rows of signatures and of journals, and hashes.
+ * For cx_home_options. */
 extern const cx_deriver cx_trace_deriver;
 
 #endif

@@ -218,7 +218,7 @@ def tables_of_an_earlier_version_are_told(database):
     with Bounded(database) as f:
         f.sql("CREATE TABLE cortex_fleet.kept AS SELECT * FROM cortex_fleet.cx_migration WHERE number = 2; "
               "DELETE FROM cortex_fleet.cx_migration WHERE number = 2; "
-              "ALTER TABLE cortex_fleet.cx_part DROP quota_bytes, DROP base, DROP base_head, DROP base_num")
+              "DROP INDEX cortex_fleet.cx_event_kind; ALTER TABLE cortex_fleet.cx_part DROP quota_bytes, DROP base, DROP base_head, DROP base_num")
         for words in (["fleet", "parts"], ["append", "note.x", "text"]):
             said = f.run(*words, code=3)
             check("cortex fleet init" in said, said)
