@@ -195,12 +195,13 @@ static cx_status check_home(cx_kept *kept, const uint8_t home_id[16], bool *out_
 }
 
 /* Whether the database at `path` has tables, and among them one of these files. */
-static cx_status inspect(const char *path, bool *out_empty, bool *out_ours, cx_err *err)
+static cx_status inspect_as(const char *path, cx_db_mode mode, bool *out_empty, bool *out_ours,
+                            cx_err *err)
 {
     cx_db *db;
     cx_db_statement *statement = NULL;
     bool row = false;
-    CX_TRY(cx_db_open(path, CX_DB_READ, &db, err));
+    CX_TRY(cx_db_open(path, mode, &db, err));
     cx_status status =
         cx_db_prepare(db, "SELECT count(*), sum(name='kept') FROM sqlite_master", &statement, err);
     if (!cx_failed(status))
@@ -212,6 +213,15 @@ static cx_status inspect(const char *path, bool *out_empty, bool *out_ours, cx_e
     cx_db_finish(statement);
     cx_db_close(db);
     return status;
+}
+
+/* A run that was killed may have left a journal that only a writer can roll back: then the file is
+ * looked at as it is. */
+static cx_status inspect(const char *path, bool *out_empty, bool *out_ours, cx_err *err)
+{
+    cx_status status = inspect_as(path, CX_DB_READ, out_empty, out_ours, err);
+    return status.code == CX_E_DENIED ? inspect_as(path, CX_DB_IMMUTABLE, out_empty, out_ours, err)
+                                      : status;
 }
 
 static cx_status check_file(const cx_io *io, const char *path, cx_err *err)
