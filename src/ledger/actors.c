@@ -268,13 +268,15 @@ cx_status cx_home_actor_numbered(cx_home *home, int64_t id, cx_actor **out, cx_e
 cx_status cx_home_load_actors(cx_home *home, cx_err *err)
 {
     uint64_t count = 0;
-    cx_actor *self;
+    cx_actor *self, *roots;
     CX_TRY(cx_store_count_actors(&home->store, &count, err));
     home->actors.count = count;
     if (count == 0)
         return CX_SUCCESS;
     CX_TRY(cx_home_actor_numbered(home, CX_ACTOR_HOME, &self, err));
     home->scheme = self->info.scheme;
+    CX_TRY(cx_home_find_actor(home, CX_STR(CX_HOME_ROOT_ACTOR), &roots, err));
+    home->actors.home_roots = roots == NULL ? 0 : roots->info.entry_count;
     return CX_SUCCESS;
 }
 
@@ -521,6 +523,7 @@ cx_status cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err)
         *slot = actor;
         actor->dirty = true;
     }
+    actor->home_roots = all->home_roots;
     if ((uint64_t)actor->id < all->overalls.count)
         all->overalls.items[actor->id].known = false;
     return CX_SUCCESS;
@@ -540,6 +543,7 @@ static cx_status save_actor(cx_home *home, const cx_actor *actor, cx_err *err)
         .peaks = cx_bytes_from((const uint8_t *)actor->edge.peaks.items,
                                actor->edge.peaks.count * sizeof(cx_digest)),
         .trees = {actor->trees[0], actor->trees[1]},
+        .home_roots = actor->home_roots,
     };
     return cx_store_put_actor(&home->store, &row, err);
 }
@@ -549,6 +553,7 @@ cx_status cx_home_save_actors(cx_home *home, cx_err *err)
     cx_actors *all = &home->actors;
     size_t saved = 0;
     cx_status status = CX_SUCCESS;
+    home->store.memtable->home_roots = all->home_roots;
     for (; saved < all->changed.count; saved++) {
         cx_actor *actor = all->changed.items[saved];
         status = save_actor(home, actor, err);

@@ -14,7 +14,7 @@
 #include "ledger/find/find.h"
 #include "ledger/home.h"
 #include "ledger/backup/home_format.h"
-#include "ledger/home_root.h"
+#include "ledger/root/home_root.h"
 #include "ledger/kinds.h"
 #include "ledger/seeds.h"
 #include "ledger/snapshot.h"

@@ -10,6 +10,7 @@
 #include "base/api.h"
 #include "ledger/find/find.h"
 #include "ledger/find/hash_rows.h"
+#include "ledger/root/home_tree.h"
 #include "ledger/internal.h"
 #include "ledger/past/history.h"
 
@@ -512,8 +513,13 @@ static cx_status apply_to_actor(cx_derive *at, const cx_applied *where, cx_err *
         if (!cx_failed(cx_home_root_decode(at->entry->payload, &recorded, NULL)))
             CX_TRY(cx_derive_hash(at, &recorded.root, err));
         cx_home_root_note_applied(home, at->entry);
+        home->actors.home_roots = at->actor->info.entry_count;
     }
-    return apply_changes(at, err);
+    CX_TRY(apply_changes(at, err));
+    return cx_home_root_reserved(at->frame->actor)
+               ? cx_home_tree_apply(home, at->actor, at->frame->changes, at->frame->change_count,
+                                    at->commit, err)
+               : CX_SUCCESS;
 }
 
 cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *where,

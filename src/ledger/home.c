@@ -25,7 +25,7 @@
 
 /* Increment when the tables' layout or the rows that apply.c derives change: tables of another
  * format are made again from the log. */
-#define TABLES_FORMAT "cortex-tables/4"
+#define TABLES_FORMAT "cortex-tables/5"
 #define FLUSH_TIMEOUT_MS 30000
 /* Rows written in one transaction while catching up. */
 #define CATCH_UP_ROWS 65536

@@ -11,7 +11,7 @@
 #include "base/api.h"
 #include "ledger/frame.h"
 #include "ledger/home.h"
-#include "ledger/home_root.h"
+#include "ledger/root/home_root.h"
 #include "ledger/store.h"
 
 /* Numbers of snapshots are below it: tables have signed numbers, and the next one is one more. */
@@ -30,6 +30,7 @@ typedef struct cx_actor {
     bool retained_known;
     bool dirty;          /* its row must be written with the next flush */
     uint64_t saved_with; /* number of the flush that writes its row */
+    uint64_t home_roots; /* recorded before it changed last; 0 until it changes */
     unsigned holds;      /* it stays in memory while this is not 0 */
     bool used;           /* since the hand of actors.c came by */
     struct cx_actor *next_by_name, *next_by_id;
@@ -49,8 +50,9 @@ typedef struct cx_actors {
     cx_actor **by_name, **by_id; /* chains */
     size_t bucket_count;         /* 0 or a power of two */
     uint64_t seed;
-    size_t hand;      /* where room is looked for next */
-    uint64_t flushes; /* that are complete */
+    size_t hand;         /* where room is looked for next */
+    uint64_t flushes;    /* that are complete */
+    uint64_t home_roots; /* recorded, as far as frames are applied */
     /* by number; only in a process that computes home roots */
     CX_VEC(cx_known_overall) overalls;
 } cx_actors;
@@ -385,6 +387,8 @@ void cx_home_root_load_status(cx_home *home);
 #define CX_HOME_LEAF_KEY_SIZE 16
 /* leaf/<u64be position>, in `out`. */
 cx_bytes cx_home_leaf_key(uint64_t position, uint8_t out[CX_HOME_LEAF_KEY_SIZE]);
+
+/* --- home_walk.c: the leaves of all actors ---------------------------------------------------- */
 
 /* Is shown each leaf in order; `changed`: since the leaves were computed last. */
 typedef struct cx_home_leaf_visit {

@@ -23,6 +23,8 @@
  *
  *     sweep(actor, position)  past/history.h
  *
+ *     changed(roots, actor)   the actors that have changed since so many home roots (home_tree.h)
+ *
  *     hash_new, hash_block    what has to do with a hash (find/hash_rows.h)
  *
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); after the
@@ -56,7 +58,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS past(actor INTEGER NOT NULL, snapshot INTEGER NOT NULL,"
     " memory_height INTEGER NOT NULL, edge_height INTEGER NOT NULL, PRIMARY KEY(actor, snapshot))"
     " WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS sweep(actor INTEGER PRIMARY KEY, position BLOB NOT NULL);";
+    "CREATE TABLE IF NOT EXISTS sweep(actor INTEGER PRIMARY KEY, position BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS changed(roots INTEGER NOT NULL, actor INTEGER NOT NULL,"
+    " PRIMARY KEY(roots, actor)) WITHOUT ROWID;";
 
 /* Creating it once over all rows is cheaper than maintaining it row by row. */
 const char cx_store_subject_index[] =
@@ -86,6 +90,9 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->put_past);
     cx_db_finish(tables->remove_past);
     cx_db_finish(tables->scan_past);
+    cx_db_finish(tables->put_changed);
+    cx_db_finish(tables->forget_changed);
+    cx_db_finish(tables->scan_changed);
     cx_db_finish(tables->scan_history);
     cx_db_finish(tables->get_sweep);
     cx_db_finish(tables->put_sweep);
@@ -159,6 +166,8 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
     CX_TRY(cx_db_prepare(reading->db,
                          "SELECT memory_height, edge_height FROM past WHERE actor=? AND snapshot=?",
                          &reading->get_past, err));
+    CX_TRY(cx_db_prepare(reading->db, "SELECT actor FROM changed WHERE roots=? ORDER BY actor",
+                         &reading->scan_changed, err));
     CX_TRY(cx_hash_prepare(store, err));
     if (!store->shared)
         CX_TRY(cx_db_prepare(reading->db, past, &reading->scan_past, err));
@@ -171,6 +180,10 @@ static cx_status prepare_actors(cx_store *store, cx_err *err)
     CX_TRY(cx_db_prepare(writing->db, "DELETE FROM past WHERE actor=? AND snapshot=?",
                          &writing->remove_past, err));
     CX_TRY(cx_db_prepare(writing->db, past, &writing->scan_past, err));
+    CX_TRY(cx_db_prepare(writing->db, "INSERT OR IGNORE INTO changed VALUES(?,?)",
+                         &writing->put_changed, err));
+    CX_TRY(cx_db_prepare(writing->db, "DELETE FROM changed WHERE roots<?", &writing->forget_changed,
+                         err));
     CX_TRY(cx_db_prepare(writing->db,
                          "SELECT key FROM record WHERE actor=?1 AND key>?2 AND"
                          " key<CAST('hist0' AS BLOB) ORDER BY key LIMIT ?3",
@@ -546,6 +559,22 @@ static cx_status write_actor(cx_store *store, const cx_actor_row *row, cx_err *e
     return cx_db_execute(statement, err);
 }
 
+static cx_status write_changed(cx_store *store, const cx_actor_row *row, cx_err *err)
+{
+    cx_db_statement *statement = store->writing.put_changed;
+    cx_db_bind_int(statement, 1, (int64_t)row->home_roots);
+    cx_db_bind_int(statement, 2, row->id);
+    return cx_db_execute(statement, err);
+}
+
+/* What a home root that was recorded since covers is forgotten. */
+static cx_status forget_covered(cx_store *store, const cx_memtable *generation, cx_err *err)
+{
+    cx_db_statement *statement = store->writing.forget_changed;
+    cx_db_bind_int(statement, 1, (int64_t)generation->home_roots);
+    return cx_db_execute(statement, err);
+}
+
 /* A row with the first bytes of its key, which nearly always decide the order. */
 typedef struct sorted_row {
     int64_t actor;
@@ -612,8 +641,10 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
         cx_actor_row actor = generation->actors.items[i];
         memcpy(actor.trees, actor.trees_after, sizeof actor.trees);
         CX_TRY(write_actor(store, &actor, err));
+        CX_TRY(write_changed(store, &actor, err));
         counters.actors = number < counters.actors ? counters.actors : number + 1;
     }
+    CX_TRY(forget_covered(store, generation, err));
     store->flushing_counters = counters;
     return put_position(store, store->identity, generation->end, &counters, err);
 }
@@ -791,15 +822,15 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     const cx_store_counters none = {0};
     if (!store->derives)
         CX_TRY(cx_db_begin_write(db, err));
-    cx_status status =
-        cx_db_run(db,
-                  "DELETE FROM meta WHERE name<>'" CLEAN_NAME
-                  "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;"
-                  " DELETE FROM past; DELETE FROM sweep; DELETE FROM leaf; DELETE FROM page;"
-                  " DELETE FROM leaf_was; DELETE FROM page_was;"
-                  " DELETE FROM page_cut; DELETE FROM actors;"
-                  " DROP TABLE IF EXISTS actor;",
-                  err);
+    cx_status status = cx_db_run(db,
+                                 "DELETE FROM meta WHERE name<>'" CLEAN_NAME
+                                 "'; DELETE FROM entry; DELETE FROM record; DELETE FROM fold;"
+                                 " DELETE FROM past; DELETE FROM sweep; DELETE FROM changed; "
+                                 "DELETE FROM leaf; DELETE FROM page;"
+                                 " DELETE FROM leaf_was; DELETE FROM page_was;"
+                                 " DELETE FROM page_cut; DELETE FROM actors;"
+                                 " DROP TABLE IF EXISTS actor;",
+                                 err);
     if (!cx_failed(status))
         status = cx_db_run(db, cx_hash_clear, err);
     if (!cx_failed(status))

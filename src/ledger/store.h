@@ -46,6 +46,7 @@ typedef struct cx_actor_row {
     cx_bytes peaks; /* of the journal's right edge (tree/mmr.h), 32 bytes each; borrowed */
     /* The trees of its state: before a flush, and when it has written what they changed by. */
     cx_pages_anchor trees[2], trees_after[2];
+    uint64_t home_roots; /* recorded before it changed last; not read back */
 } cx_actor_row;
 
 /* Of an actor's state: tree number 2 * actor for memories, and one more for edges. */
@@ -96,6 +97,7 @@ typedef struct cx_memtable {
     CX_VEC(cx_snapshot_row) snapshots;
     CX_VEC(cx_hash_row) hashes;
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
+    uint64_t home_roots;         /* recorded; likewise */
     cx_position end;
 } cx_memtable;
 
@@ -107,6 +109,7 @@ typedef struct cx_tables {
     cx_db_statement *put_fold, *scan_leaves, *scan_folds;
     cx_db_statement *scan_up; /* cx_store_scan; NULL while one uses it */
     cx_db_statement *get_position, *get_past, *put_past, *remove_past, *scan_past;
+    cx_db_statement *put_changed, *forget_changed, *scan_changed;
     cx_db_statement *scan_history, *get_sweep, *put_sweep, *remove_sweep;
     cx_db_statement *put_hash, *scan_hashes, *put_hash_block, *get_hash_block, *count_hashes;
     cx_pages *pages;              /* of the trees of states */
@@ -247,6 +250,11 @@ CX_RESULT cx_store_count_actors(cx_store *store, uint64_t *out, cx_err *err);
 CX_RESULT cx_store_scan_actors(cx_store *store, int64_t from, int64_t to,
                                cx_status (*row)(void *arg, const cx_actor_row *actor, cx_err *err),
                                void *arg, cx_err *err);
+/* The numbers of the actors that have changed since the first `home_roots` home roots were recorded
+ * and before the next one, ascending; flushed rows only. */
+CX_RESULT cx_store_scan_changed(cx_store *store, uint64_t home_roots,
+                                cx_status (*number)(void *arg, int64_t actor, cx_err *err),
+                                void *arg, cx_err *err);
 /*
  * The number of the actor with that name.  Two indexes must agree, the row actor/<name> and the one
  * of table actor: an actor that one of them has lost is not taken for a new one, whose first entry

@@ -21,6 +21,7 @@ typedef struct compared_table {
 /* Rows of planned erasures are not derived from the log, so they are not compared. */
 static const compared_table compared[] = {
     {"actors", "SELECT " CX_ACTOR_COLUMNS " FROM actors ORDER BY id, name", 12, 0, false, false},
+    {"changed", "SELECT actor, roots FROM changed ORDER BY actor, roots", 2, 2, false, false},
     {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10, 2, false, false},
     {"fold", "SELECT actor, level, number, hash FROM fold ORDER BY actor, level, number", 4, 3,
      false, false},

@@ -431,6 +431,24 @@ done:
     return status;
 }
 
+cx_status cx_store_scan_changed(cx_store *store, uint64_t home_roots,
+                                cx_status (*number)(void *arg, int64_t actor, cx_err *err),
+                                void *arg, cx_err *err)
+{
+    cx_db_statement *statement = store->reading.scan_changed;
+    cx_db_bind_int(statement, 1, (int64_t)home_roots);
+    cx_status status = CX_SUCCESS;
+    for (bool more = true;;) {
+        CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
+        if (!more)
+            break;
+        CX_TRY_GOTO(status, number(arg, cx_db_int(statement, 0), err));
+    }
+done:
+    cx_db_reset(statement);
+    return status;
+}
+
 /* actor/<name> */
 typedef struct name_key {
     uint8_t bytes[sizeof CX_ACTOR_PREFIX - 1 + CX_ACTOR_SIZE_MAX];

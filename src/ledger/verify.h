@@ -9,7 +9,7 @@
 #define CX_LEDGER_VERIFY_H
 
 #include "ledger/home.h"
-#include "ledger/home_root.h"
+#include "ledger/root/home_root.h"
 #include "proof/api.h"
 
 /* An external anchor: a checkpoint's size and root, or a manifest, stored elsewhere. */

@@ -17,7 +17,7 @@
 #ifndef CX_LEDGER_CHECK_KEPT_H
 #define CX_LEDGER_CHECK_KEPT_H
 
-#include "ledger/home_root.h"
+#include "ledger/root/home_root.h"
 #include "ledger/store.h"
 
 typedef struct cx_kept_point {
