@@ -199,7 +199,6 @@ void cx_home_drop_actors(cx_home *home)
         actor_close(home, all->held.items[i]);
     cx_vec_done(&all->held, home->alloc);
     cx_vec_done(&all->changed, home->alloc);
-    cx_vec_done(&all->overalls, home->alloc);
     cx_alloc_free(home->alloc, all->by_name, all->bucket_count * sizeof *all->by_name);
     cx_alloc_free(home->alloc, all->by_id, all->bucket_count * sizeof *all->by_id);
     *all = (cx_actors){.seed = all->seed};
@@ -524,8 +523,6 @@ cx_status cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err)
         actor->dirty = true;
     }
     actor->home_roots = all->home_roots;
-    if ((uint64_t)actor->id < all->overalls.count)
-        all->overalls.items[actor->id].known = false;
     return CX_SUCCESS;
 }
 

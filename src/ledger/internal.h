@@ -36,12 +36,6 @@ typedef struct cx_actor {
     struct cx_actor *next_by_name, *next_by_id;
 } cx_actor;
 
-/* Overall root of an actor as it is now (home_root.c). */
-typedef struct cx_known_overall {
-    bool known;
-    cx_digest root;
-} cx_known_overall;
-
 /* The actors that are in memory (actors.c). */
 typedef struct cx_actors {
     uint64_t count; /* in the data directory, itself included: the number of the next one */
@@ -53,8 +47,6 @@ typedef struct cx_actors {
     size_t hand;         /* where room is looked for next */
     uint64_t flushes;    /* that are complete */
     uint64_t home_roots; /* recorded, as far as frames are applied */
-    /* by number; only in a process that computes home roots */
-    CX_VEC(cx_known_overall) overalls;
 } cx_actors;
 
 /* What an actor's journal tree reads its nodes from (trees.c). */
@@ -387,22 +379,25 @@ void cx_home_root_load_status(cx_home *home);
 #define CX_HOME_LEAF_KEY_SIZE 16
 /* leaf/<u64be position>, in `out`. */
 cx_bytes cx_home_leaf_key(uint64_t position, uint8_t out[CX_HOME_LEAF_KEY_SIZE]);
+bool cx_home_leaf_is(cx_bytes key, uint64_t *out_position);
 
 /* --- home_walk.c: the leaves of all actors ---------------------------------------------------- */
 
-/* Is shown each leaf in order; `changed`: since the leaves were computed last. */
+/* Is shown each leaf in order. */
 typedef struct cx_home_leaf_visit {
-    cx_status (*leaf)(void *arg, uint64_t position, const cx_home_leaf *leaf, bool changed,
-                      cx_err *err);
+    cx_status (*leaf)(void *arg, uint64_t position, const cx_home_leaf *leaf, cx_err *err);
     void *arg;
 } cx_home_leaf_visit;
-/*
- * The leaves of this moment into `slots`, which is empty or holds those of the last call: only what
- * has changed is hashed.  Without slots (NULL) all are hashed and none is kept.  Needs the
- * transaction and the lock; `visit` may be NULL.
- */
-CX_RESULT cx_home_leaves_refresh(cx_home *home, cx_slots *slots, const cx_home_leaf_visit *visit,
-                                 cx_home_root *out, cx_err *err);
+/* The home root of this moment from the leaves of all actors; needs the transaction and the lock.
+ * `visit` may be NULL. */
+CX_RESULT cx_home_leaves_walk(cx_home *home, const cx_home_leaf_visit *visit, cx_home_root *out,
+                              cx_err *err);
+/* Where an actor's leaf is: they are numbered without the home itself and home:root, whose number
+ * is `roots` (INT64_MAX = not there). */
+static inline uint64_t cx_home_leaf_position(int64_t actor, int64_t roots)
+{
+    return (uint64_t)actor - 1 - (actor > roots ? 1 : 0);
+}
 
 /* --- home_root_check.c: recorded home roots against the log ----------------------------------- */
 
@@ -415,8 +410,9 @@ void cx_home_root_check_close(cx_home_root_check *check); /* NULL is fine */
 /* After the frame has been applied: an entry of home:root against the state at its position. */
 CX_RESULT cx_home_root_check_frame(cx_home_root_check *check, const cx_ledger_frame *frame,
                                    cx_arena *arena, cx_err *err);
-/* Entries before, the last of which is `last`, were checked by another run. */
-void cx_home_root_check_resume(cx_home_root_check *check, const cx_home_root_entry *last);
+/* What the tables have was checked by another run, of home roots up to `last`; NULL = none. */
+CX_RESULT cx_home_root_check_resume(cx_home_root_check *check, const cx_home_root_entry *last,
+                                    cx_err *err);
 /* The last entry that was checked; false = none. */
 bool cx_home_root_check_last(const cx_home_root_check *check, cx_home_root_entry *out);
 

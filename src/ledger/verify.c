@@ -160,8 +160,9 @@ static cx_status open_parts(cx_verifier *check, const char *path, cx_err *err)
                ? open_kept(check, path, err)
                : cx_home_open_derived(path, NULL, false, &check->options->home, &check->home, err));
     CX_TRY(cx_home_root_check_open(check->home, &check->sink, &check->home_roots, err));
-    if (check->resumed && check->from.has_home_root)
-        cx_home_root_check_resume(check->home_roots, &check->from.home_root);
+    if (check->resumed)
+        CX_TRY(cx_home_root_check_resume(
+            check->home_roots, check->from.has_home_root ? &check->from.home_root : NULL, err));
     return cx_erased_open(check->home->store.writing.db, !check->resumed, alloc, &check->erased,
                           err);
 }

@@ -8,7 +8,6 @@
 
 #include "tree/mmr.h"
 #include "tree/scheme.h"
-#include "tree/slots.h"
 #include "tree/smt.h"
 
 #endif

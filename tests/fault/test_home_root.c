@@ -418,6 +418,132 @@ CX_TEST(home_root_journal_with_something_else_is_broken)
     }
 }
 
+/* The leaf of an actor as it is now, in the arena. */
+static cx_home_leaf leaf_of(fixture *f, int i)
+{
+    cx_roots roots = {.journal_size = 0};
+    CHECK_STATUS(cx_home_roots(f->home, cx_str_z(names[i]), &roots, &f->err), &f->err);
+    return (cx_home_leaf){.actor = cx_str_z(names[i]),
+                          .scheme = CX_SCHEME_CORTEX_1,
+                          .size = roots.journal_size,
+                          .overall = roots.overall};
+}
+
+/* An entry home.root over these leaves, of which only some are recorded with it. */
+static void make_up(fixture *f, const cx_home_leaf leaves[ACTORS], const bool recorded[ACTORS],
+                    uint64_t entries, bool other_root)
+{
+    cx_txn *txn;
+    cx_mmr *mmr;
+    cx_buf bytes[ACTORS], payload;
+    cx_home_root root = {.actors = ACTORS, .entries = entries};
+    CHECK_STATUS(cx_mmr_open(CX_SCHEME_CORTEX_1, cx_alloc_default(), &mmr, &f->err), &f->err);
+    for (int i = 0; i < ACTORS; i++) {
+        cx_buf_init(&bytes[i], cx_alloc_default());
+        cx_home_leaf_encode(&leaves[i], &bytes[i]);
+        const cx_digest hash = cx_home_leaf_hash(cx_buf_bytes(&bytes[i]));
+        CHECK_STATUS(cx_mmr_append(mmr, &hash, 1, &f->err), &f->err);
+    }
+    CHECK_STATUS(cx_mmr_root(mmr, ACTORS, &root.root, &f->err), &f->err);
+    root.root.bytes[0] ^= other_root ? 1 : 0;
+    cx_mmr_close(mmr);
+    cx_buf_init(&payload, cx_alloc_default());
+    cx_home_root_encode(&root, &payload);
+    const cx_entry_draft draft = {
+        .kind = CX_STR("home.root"), .created_at_ns = 5, .payload = cx_buf_bytes(&payload)};
+    CHECK_STATUS(cx_txn_begin_reserved(f->home, CX_STR(CX_HOME_ROOT_ACTOR), CX_SCHEME_CORTEX_1,
+                                       &txn, &f->err),
+                 &f->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &f->err), &f->err);
+    for (uint64_t i = 0; i < ACTORS; i++) {
+        uint8_t key[CX_HOME_LEAF_KEY_SIZE];
+        if (recorded[i])
+            CHECK_STATUS(
+                cx_txn_put(txn, cx_home_leaf_key(i, key), cx_buf_bytes(&bytes[i]), false, &f->err),
+                &f->err);
+        cx_buf_done(&bytes[i]);
+    }
+    CHECK_STATUS(cx_txn_commit(txn, &f->err), &f->err);
+    cx_buf_done(&payload);
+}
+
+/* Home roots that their writer made up, each consistent in itself; the last row is a right one. */
+CX_TEST(home_root_that_was_made_up_is_found)
+{
+    static const struct {
+        bool changes;          /* bob has one more entry */
+        bool stale, false_one; /* bob's leaf is the one before, or covers another number */
+        bool recorded;         /* bob's leaf, with the entry */
+        bool more_entries, other_root;
+        const char *reason, *actor; /* NULL = it holds */
+    } rows[] = {{true, true, false, false, false, false, "HomeRootDiffers", "bob"},
+                {true, true, false, true, false, false, "HomeRootDiffers", "bob"},
+                {false, false, true, true, false, false, "HomeRootDiffers", "bob"},
+                {true, false, true, true, false, false, "HomeRootDiffers", "bob"},
+                {true, false, false, true, true, false, "HomeRootDiffers", ""},
+                {true, false, false, true, false, true, "HomeRootDiffers", ""},
+                {true, false, false, false, false, false, "HomeLeafDiffers", "bob"},
+                {true, false, false, true, false, false, NULL, NULL}};
+    for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
+        fixture f;
+        cx_home_leaf leaves[ACTORS];
+        bool recorded[ACTORS] = {false, rows[i].recorded, false};
+        REQUIRE(fill(&f, "home_root_made_up"));
+        const cx_home_leaf before = leaf_of(&f, 1);
+        if (rows[i].changes)
+            add(&f, "bob", "three");
+        for (int k = 0; k < ACTORS; k++)
+            leaves[k] = leaf_of(&f, k);
+        if (rows[i].stale)
+            leaves[1] = before;
+        if (rows[i].false_one)
+            leaves[1].overall.bytes[0] ^= 1;
+        make_up(&f, leaves, recorded,
+                UINT64_C(2) * ACTORS + (rows[i].changes ? 1 : 0) + (rows[i].more_entries ? 1 : 0),
+                rows[i].other_root);
+        fixture_close(&f);
+        if (rows[i].reason == NULL)
+            (void)CHECK_HOLDS(f.path, true, NULL);
+        else
+            check_found(f.path, NULL, rows[i].reason, rows[i].actor);
+        fixture_done(&f);
+    }
+}
+
+/* Rows of the tree in the log itself lead to a home root that is none. */
+CX_TEST(home_root_whose_tree_is_in_the_log_is_broken)
+{
+    fixture f;
+    cx_txn *txn;
+    cx_buf payload;
+    uint8_t key[14] = "tree/", row[ACTORS * 32];
+    cx_mmr *mmr;
+    cx_home_root fake = {.actors = ACTORS, .entries = 2 * ACTORS};
+    REQUIRE(fill(&f, "home_root_rows"));
+    memset(row, 7, sizeof row);
+    CHECK_STATUS(cx_mmr_open(CX_SCHEME_CORTEX_1, cx_alloc_default(), &mmr, &f.err), &f.err);
+    CHECK_STATUS(cx_mmr_append(mmr, (const cx_digest *)(const void *)row, ACTORS, &f.err), &f.err);
+    CHECK_STATUS(cx_mmr_root(mmr, ACTORS, &fake.root, &f.err), &f.err);
+    cx_mmr_close(mmr);
+    cx_buf_init(&payload, cx_alloc_default());
+    cx_home_root_encode(&fake, &payload);
+    const cx_entry_draft draft = {
+        .kind = CX_STR("home.root"), .created_at_ns = 5, .payload = cx_buf_bytes(&payload)};
+    CHECK_STATUS(
+        cx_txn_begin_reserved(f.home, CX_STR(CX_HOME_ROOT_ACTOR), CX_SCHEME_CORTEX_1, &txn, &f.err),
+        &f.err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &f.err), &f.err);
+    CHECK_STATUS(cx_txn_put(txn, cx_bytes_from(key, sizeof key), cx_bytes_from(row, sizeof row),
+                            false, &f.err),
+                 &f.err);
+    CHECK_STATUS(cx_txn_commit(txn, &f.err), &f.err);
+    cx_buf_done(&payload);
+    fixture_close(&f);
+    check_found(f.path, NULL, "HomeRootMalformed", CX_HOME_ROOT_ACTOR);
+    check_found(f.path, NULL, "HomeRootDiffers", "");
+    fixture_done(&f);
+}
+
 /* --- memory that runs out --------------------------------------------------------------------- */
 
 /* Opens, records, proves and closes; whether all of it succeeded. */

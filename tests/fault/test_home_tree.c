@@ -71,7 +71,7 @@ static cx_home_root model(place *p)
     cx_home_root root = {.actors = 0};
     cx_lock_enter(&p->home->lock);
     CHECK_STATUS(cx_home_lock_txn(p->home, &p->err), &p->err);
-    CHECK_STATUS(cx_home_leaves_refresh(p->home, NULL, NULL, &root, &p->err), &p->err);
+    CHECK_STATUS(cx_home_leaves_walk(p->home, NULL, &root, &p->err), &p->err);
     cx_home_unlock_txn(p->home);
     cx_lock_leave(&p->home->lock);
     return root;
@@ -291,26 +291,31 @@ static void put_leaves(place *p, const uint64_t *positions, size_t count, unsign
     CHECK_STATUS(cx_txn_commit(txn, &p->err), &p->err);
 }
 
-/* The rows lead to the root of the model, say its leaves, and give its paths. */
-static void check_tree(place *p, const cx_slots *slots)
+/* The rows lead to the root of a tree in memory, and give its paths. */
+static void check_tree(place *p, const cx_digest *leaves, uint64_t count)
 {
     cx_home_tree *tree = NULL;
     cx_actor *actor = NULL;
-    const cx_home_root root = {.actors = cx_slots_count(slots), .root = cx_slots_root(slots)};
+    cx_mmr *mmr;
+    cx_home_root root = {.actors = count};
+    REQUIRE(!cx_failed(cx_mmr_open(CX_SCHEME_CORTEX_1, cx_alloc_default(), &mmr, &p->err)));
+    CHECK_STATUS(cx_mmr_append(mmr, leaves, (size_t)count, &p->err), &p->err);
+    CHECK_STATUS(cx_mmr_root(mmr, count, &root.root, &p->err), &p->err);
     cx_lock_enter(&p->home->lock);
     CHECK_STATUS(cx_home_lock_txn(p->home, &p->err), &p->err);
     CHECK_STATUS(cx_home_find_actor(p->home, CX_STR(CX_HOME_ROOT_ACTOR), &actor, &p->err), &p->err);
     CHECK_STATUS(cx_home_tree_open(p->home, actor->id, &root, &tree, &p->err), &p->err);
-    for (uint64_t at = 0; tree != NULL && at < root.actors; at += 1 + root.actors / 50) {
+    for (uint64_t at = 0; tree != NULL && at < count; at += 1 + count / 50) {
         cx_mmr_path path, expected;
         CHECK_STATUS(cx_home_tree_inclusion(tree, at, &path, &p->err), &p->err);
-        cx_slots_inclusion(slots, at, &expected);
+        CHECK_STATUS(cx_mmr_inclusion(mmr, at, count, &expected, &p->err), &p->err);
         CHECK(path.count == expected.count &&
               memcmp(path.hashes, expected.hashes, path.count * sizeof *path.hashes) == 0);
     }
     cx_home_tree_close(tree);
     cx_home_unlock_txn(p->home);
     cx_lock_leave(&p->home->lock);
+    cx_mmr_close(mmr);
 }
 
 CX_TEST(home_tree_of_many_leaves_is_the_model)
@@ -318,29 +323,26 @@ CX_TEST(home_tree_of_many_leaves_is_the_model)
     static const uint64_t sizes[] = {1,   2,    255,   256,   257,   511,
                                      512, 3000, 65535, 65536, 65537, LEAVES};
     place p;
-    cx_slots *slots;
     uint64_t there = 0, seed = 3, *positions = malloc(LEAVES * sizeof *positions);
-    REQUIRE(positions != NULL && place_init(&p, "tree_many"));
-    REQUIRE(!cx_failed(cx_slots_open(cx_alloc_default(), &slots, &p.err)));
+    cx_digest *leaves = malloc(LEAVES * sizeof *leaves);
+    REQUIRE(positions != NULL && leaves != NULL && place_init(&p, "tree_many"));
     for (unsigned round = 0; round < CX_COUNT_OF(sizes); round++) {
         size_t count = 0;
         for (int i = 0; i < 20 && there != 0; i++) { /* ascending */
             seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            const uint64_t next =
-                (count == 0 ? 0 : positions[count - 1] + 1) + (seed >> 33) % (there / 10 + 1);
+            const uint64_t from = count == 0 ? 0 : positions[count - 1] + 1;
+            const uint64_t next = from + (seed >> 33) % (there / 10 + 1);
             if (next < there)
                 positions[count++] = next;
         }
         while (there < sizes[round])
             positions[count++] = there++;
         put_leaves(&p, positions, count, round);
-        for (size_t i = 0; i < count; i++) {
-            const cx_digest hash = leaf_hash(positions[i], round);
-            CHECK_STATUS(cx_slots_put(slots, positions[i], &hash, &p.err), &p.err);
-        }
-        check_tree(&p, slots);
+        for (size_t i = 0; i < count; i++)
+            leaves[positions[i]] = leaf_hash(positions[i], round);
+        check_tree(&p, leaves, there);
     }
-    cx_slots_close(slots);
     free(positions);
+    free(leaves);
     place_done(&p);
 }

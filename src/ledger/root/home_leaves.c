@@ -56,13 +56,11 @@ static cx_status get_recorded(computing *c, uint64_t position, cx_bytes *out, cx
 
 /* --- all leaves ------------------------------------------------------------------------------- */
 
-static cx_status see_leaf(void *arg, uint64_t position, const cx_home_leaf *leaf, bool changed,
-                          cx_err *err)
+static cx_status see_leaf(void *arg, uint64_t position, const cx_home_leaf *leaf, cx_err *err)
 {
     computing *c = arg;
     cx_arena_mark mark = cx_arena_mark_now(&c->arena);
     cx_bytes before;
-    (void)changed;
     cx_buf_clear(&c->bytes);
     cx_home_leaf_encode(leaf, &c->bytes);
     CX_TRY(cx_buf_check(&c->bytes, err));
@@ -76,7 +74,7 @@ static cx_status compute_all(computing *c, cx_err *err)
 {
     const cx_home_leaf_visit visit = {see_leaf, c};
     c->list->items.count = 0;
-    return cx_home_leaves_refresh(c->home, NULL, &visit, &c->root, err);
+    return cx_home_leaves_walk(c->home, &visit, &c->root, err);
 }
 
 /* --- what has changed (home_tree.h) ----------------------------------------------------------- */
@@ -93,12 +91,6 @@ static cx_status add_number(void *arg, int64_t actor, cx_err *err)
         return cx_fail_nomem(err);
     *slot = actor;
     return CX_SUCCESS;
-}
-
-/* The actors that have leaves are numbered without the home itself and home:root. */
-static uint64_t position_of(const computing *c, int64_t number)
-{
-    return (uint64_t)number - 1 - (number > c->roots_actor ? 1 : 0);
 }
 
 /* T2, and that the recorded leaf is the one the tree has; *out_size: entries that it covers. */
@@ -128,7 +120,7 @@ static cx_status note_change(computing *c, uint64_t position, cx_err *err)
 /* The leaf of an actor that has changed, against the one that is recorded. */
 static cx_status add_changed(computing *c, int64_t number, cx_err *err)
 {
-    const uint64_t position = position_of(c, number);
+    const uint64_t position = cx_home_leaf_position(number, c->roots_actor);
     cx_bytes before = {NULL, 0};
     uint64_t size_before = 0;
     cx_actor *actor;
@@ -272,9 +264,9 @@ static cx_status find_locked(const finding *f, computing *c, cx_err *err)
     c->roots_actor = roots->id;
     CX_TRY(cx_home_find_actor(home, f->actor, &actor, err));
     if (actor == NULL || actor->id == c->roots_actor ||
-        position_of(c, actor->id) >= actors_before(c))
+        cx_home_leaf_position(actor->id, c->roots_actor) >= actors_before(c))
         return fail_no_leaf(f->actor, err);
-    const uint64_t position = position_of(c, actor->id);
+    const uint64_t position = cx_home_leaf_position(actor->id, c->roots_actor);
     CX_TRY(cx_home_tree_open(home, c->roots_actor, &c->last->root, &c->tree, err));
     return find_at(f, c, position, err);
 }

@@ -14,13 +14,12 @@ enum {
     LEVEL_BITS = 8,
     BLOCK_WIDTH = 1 << LEVEL_BITS,
     LEVELS = 8,
-    NODE_PREFIX_SIZE = 5,
+    NODE_PREFIX_SIZE = sizeof CX_HOME_TREE_PREFIX - 1,
     NODE_KEY_SIZE = NODE_PREFIX_SIZE + 1 + 8,
     PEAKS_MAX = 64
 };
 
-#define NODE_PREFIX "tree/"
-#define SIZE_KEY "tree/size"
+#define SIZE_KEY CX_HOME_TREE_PREFIX "size"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
@@ -33,7 +32,7 @@ typedef struct rows {
 static cx_bytes node_key(unsigned level, uint64_t block, uint8_t out[NODE_KEY_SIZE])
 {
     cx_writer writer = cx_writer_over(out + NODE_PREFIX_SIZE, NODE_KEY_SIZE - NODE_PREFIX_SIZE);
-    memcpy(out, NODE_PREFIX, NODE_PREFIX_SIZE);
+    memcpy(out, CX_HOME_TREE_PREFIX, NODE_PREFIX_SIZE);
     cx_writer_uint(&writer, level, 1);
     cx_writer_uint(&writer, block, 8);
     return cx_bytes_from(out, NODE_KEY_SIZE);
@@ -215,16 +214,6 @@ static cx_status write_changed(void *arg, unsigned level, uint64_t block, const 
     return changed ? write_block(arg, level, block, hashes, width, err) : CX_SUCCESS;
 }
 
-/* The position of a record leaf/<position>. */
-static bool is_leaf(cx_bytes key, uint64_t *out)
-{
-    uint8_t again[CX_HOME_LEAF_KEY_SIZE];
-    *out = 0;
-    for (size_t i = key.size < 8 ? 0 : key.size - 8; i < key.size; i++)
-        *out = *out << 8 | key.data[i];
-    return cx_str_eq(cx_bytes_str(key), cx_bytes_str(cx_home_leaf_key(*out, again)));
-}
-
 /* Sorted by position; of two for one, the later.  Frames of this program have them so already. */
 static cx_status insert_change(change_list *list, uint64_t position, cx_bytes leaf,
                                const cx_alloc *alloc, cx_err *err)
@@ -248,7 +237,7 @@ static cx_status list_leaves(change_list *list, const cx_change *changes, size_t
     for (size_t i = 0; i < count; i++) {
         uint64_t position;
         /* Positions are numbers of actors, which tables have as signed ones. */
-        if (is_leaf(changes[i].key, &position) && position < (uint64_t)INT64_MAX)
+        if (cx_home_leaf_is(changes[i].key, &position) && position < (uint64_t)INT64_MAX)
             CX_TRY(insert_change(list, position, changes[i].value, alloc, err));
     }
     return CX_SUCCESS;

@@ -17,6 +17,8 @@
 
 #include "ledger/internal.h"
 
+#define CX_HOME_TREE_PREFIX "tree/"
+
 /* A leaf that is another one than under the last home root. */
 typedef struct cx_home_tree_change {
     uint64_t position;
