@@ -50,6 +50,8 @@ static void keep_call(calls *c, const cx_git_call *call)
         args[i] = kept(c, call->args[i]);
     copy->args = args;
     copy->index_file = kept(c, call->index_file);
+    copy->work_tree = kept(c, call->work_tree);
+    copy->git_dir = kept(c, call->git_dir);
     copy->input = cx_str_bytes(cx_arena_copy_str(&c->arena, cx_bytes_str(call->input)));
     copy->env = NULL;
 }
