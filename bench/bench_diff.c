@@ -50,7 +50,6 @@ static void keep_call(calls *c, const cx_git_call *call)
         args[i] = kept(c, call->args[i]);
     copy->args = args;
     copy->index_file = kept(c, call->index_file);
-    copy->work_tree = kept(c, call->work_tree);
     copy->git_dir = kept(c, call->git_dir);
     copy->input = cx_str_bytes(cx_arena_copy_str(&c->arena, cx_bytes_str(call->input)));
     copy->env = NULL;
@@ -60,7 +59,8 @@ static void note(void *arg, const cx_git_call *call)
 {
     calls *c = arg;
     cx_lock_enter(&c->lock);
-    if (!c->off && c->count < CALLS_MAX)
+    /* One that asks about a folder of the gate's own cannot be made again: it is gone by then. */
+    if (!c->off && c->count < CALLS_MAX && call->work_tree == NULL)
         keep_call(c, call);
     cx_lock_leave(&c->lock);
 }
