@@ -25,6 +25,7 @@ static cx_status wait_durable(cx_home *home, cx_position end, cx_err *err)
 static void flushed(cx_home *home)
 {
     cx_home_actors_flushed(home, home->store.flushing);
+    cx_home_end_overlays(home);
     cx_store_flushed(&home->store);
 }
 

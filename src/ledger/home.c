@@ -284,6 +284,7 @@ static cx_status open_store(cx_home *home, cx_store_mode mode, bool *out_stale, 
 
 static void close_store(cx_home *home)
 {
+    cx_home_drop_overlays(home);
     if (home->store_open)
         cx_store_close(&home->store);
     home->store_open = false;

@@ -56,6 +56,15 @@ typedef struct cx_journal_source {
     bool locked; /* by the caller, already */
 } cx_journal_source;
 
+/* Changes that the tables lack, laid over one state tree, for the next question about it (trees.c).
+ */
+typedef struct cx_kept_overlay {
+    cx_pages_overlay *overlay; /* NULL = none */
+    cx_pages_anchor base;      /* of the tables */
+    uint64_t first, next;      /* numbers of changes: the first that the base lacks, the first that
+                                  is not laid over it yet */
+} cx_kept_overlay;
+
 /* The connection to the writer process (socket/remote_client.c). */
 typedef struct cx_remote_client cx_remote_client;
 
@@ -83,8 +92,9 @@ struct cx_home {
     cx_actor *trees_of; /* held for the owner of the transaction (cx_home_trees_begin) */
     cx_mmr *journal_of; /* its journal's tree */
     cx_journal_source journal_source;
-    unsigned txn_waiters; /* threads that wait for the transaction */
-    cx_arena txn_arena;   /* of the current transaction; reused by the next */
+    cx_kept_overlay overlays[2]; /* of the last memories' and the last edges' tree asked about */
+    unsigned txn_waiters;        /* threads that wait for the transaction */
+    cx_arena txn_arena;          /* of the current transaction; reused by the next */
     bool flusher_idle;
     bool poisoned;
     /* applying a frame failed after it was logged: the memtable holds half of it, and is never
@@ -285,6 +295,9 @@ CX_RESULT cx_actor_roots(cx_home *home, cx_actor *actor, cx_roots *out, cx_err *
 /* A change of a state tree goes into the memtable. */
 CX_RESULT cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
                              const cx_digest *value, cx_err *err);
+/* What was laid over the tables: before they close, and after a flush. */
+void cx_home_drop_overlays(cx_home *home);
+void cx_home_end_overlays(cx_home *home);
 /* The root that an actor's journal had at `size` entries; needs the lock. */
 CX_RESULT cx_actor_journal_root(cx_home *home, cx_actor *actor, uint64_t size, cx_digest *out,
                                 cx_err *err);

@@ -130,12 +130,16 @@ static cx_status prepare_writing(cx_tables *tables, cx_err *err)
     return cx_db_prepare(db, "INSERT OR REPLACE INTO meta VALUES(?,?)", &tables->put_meta, err);
 }
 
-/* Bytes of pages that each connection keeps. */
+/* Bytes of pages that each connection keeps; of a writer, whose changes come back to the same pages
+ * between flushes: all pages of 150,000 keys. */
 #define PAGE_CACHE ((size_t)8 << 20)
+#define PAGE_CACHE_WRITER ((size_t)32 << 20)
 
 static cx_status open_pages(const cx_store *store, cx_tables *tables, cx_err *err)
 {
-    const cx_pages_options options = {.alloc = store->alloc, .cache_bytes = PAGE_CACHE};
+    const bool writer = store->writing.db != NULL && !store->shared;
+    const cx_pages_options options = {.alloc = store->alloc,
+                                      .cache_bytes = writer ? PAGE_CACHE_WRITER : PAGE_CACHE};
     return cx_pages_open(tables->db, &options, &tables->pages, err);
 }
 
@@ -418,6 +422,7 @@ cx_status cx_store_start_flush(cx_store *store, cx_position end, cx_err *err)
         return cx_fail_nomem(err);
     store->flushing = store->memtable;
     store->flushing->end = end;
+    next->first_state = store->flushing->first_state + store->flushing->states.count;
     store->memtable = next;
     return CX_SUCCESS;
 }

@@ -94,6 +94,7 @@ typedef struct cx_memtable {
     CX_VEC(cx_entry_row) entries;
     CX_VEC(cx_fold_row) folds;
     CX_VEC(cx_state_row) states;
+    uint64_t first_state; /* of all that this process put, the number of the first one here */
     CX_VEC(cx_snapshot_row) snapshots;
     CX_VEC(cx_hash_row) hashes;
     CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */

@@ -6,7 +6,9 @@
  * pages/pages.h).
  *
  *   V1  What changed since the tables were flushed is laid over copies of the pages it touches, and
- *       never written from there.
+ *       never written from there.  The copies stay for the next question about the tree, which lays
+ *       only later changes over them, until a flush is complete: the tables below them do not
+ *       change before.
  *   V2  More than PENDING_MAX changes are flushed first.
  *   V3  Pages, and the anchor they must lead to, are read in one view of the tables; its position
  *       tells which memtables it lacks.
@@ -112,30 +114,52 @@ cx_status cx_actor_journal_peaks(cx_home *home, cx_actor *actor, uint64_t size, 
 
 typedef struct state_view {
     cx_pages *pages;
-    cx_pages_view view;
-    cx_pages_overlay *overlay; /* NULL = nothing is pending */
-    bool ends_view;            /* of the tables */
+    cx_pages_view view; /* its overlay is the home's */
+    bool ends_view;     /* of the tables */
 } state_view;
 
 static void close_state(cx_home *home, state_view *s)
 {
-    cx_pages_overlay_close(s->overlay);
     if (s->ends_view)
         cx_store_view_end(&home->store);
     *s = (state_view){0};
 }
 
-/* Lays the changes of one tree that a memtable has over the pages. */
-static cx_status lay_over(state_view *s, const cx_home *home, const cx_memtable *memtable,
-                          uint64_t tree, cx_err *err)
+static void drop_overlay(cx_kept_overlay *kept)
+{
+    cx_pages_overlay_close(kept->overlay);
+    *kept = (cx_kept_overlay){0};
+}
+
+void cx_home_drop_overlays(cx_home *home)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(home->overlays); i++)
+        drop_overlay(&home->overlays[i]);
+}
+
+void cx_home_end_overlays(cx_home *home)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(home->overlays); i++) {
+        cx_pages_overlay_end(home->overlays[i].overlay);
+        home->overlays[i] = (cx_kept_overlay){0};
+    }
+}
+
+/* Lays the changes of the overlay's tree that a memtable has over the pages, but for those that are
+ * there already. */
+static cx_status lay_over(cx_kept_overlay *kept, const cx_home *home, const cx_memtable *memtable,
+                          cx_err *err)
 {
     CX_VEC(cx_smt_pair) pairs = {0};
     cx_status status = CX_SUCCESS;
-    for (size_t i = 0; memtable != NULL && i < memtable->states.count; i++) {
+    if (memtable == NULL)
+        return CX_SUCCESS;
+    CX_ASSERT(kept->next >= memtable->first_state);
+    for (uint64_t i = kept->next - memtable->first_state; i < memtable->states.count; i++) {
         const cx_state_row *row = &memtable->states.items[i];
-        cx_smt_pair *slot = row->tree == tree ? cx_vec_push(&pairs, home->alloc) : NULL;
-        if (row->tree != tree)
+        if (row->tree != kept->base.tree)
             continue;
+        cx_smt_pair *slot = cx_vec_push(&pairs, home->alloc);
         if (slot == NULL) {
             status = cx_fail_nomem(err);
             break;
@@ -143,7 +167,9 @@ static cx_status lay_over(state_view *s, const cx_home *home, const cx_memtable 
         *slot = row->pair;
     }
     if (!cx_failed(status) && pairs.count != 0)
-        status = cx_pages_overlay_put(s->overlay, pairs.items, pairs.count, err);
+        status = cx_pages_overlay_put(kept->overlay, pairs.items, pairs.count, err);
+    if (!cx_failed(status))
+        kept->next = memtable->first_state + memtable->states.count;
     cx_vec_done(&pairs, home->alloc);
     return status;
 }
@@ -180,21 +206,43 @@ static cx_status find_anchor(cx_home *home, const cx_actor *actor, unsigned whic
     return CX_SUCCESS;
 }
 
+/* An overlay of this base that lacks nothing before number `first`. */
+static cx_status continue_overlay(cx_kept_overlay *kept, cx_pages *pages,
+                                  const cx_pages_anchor *base, uint64_t first, cx_err *err)
+{
+    if (kept->overlay != NULL && kept->first == first && kept->base.tree == base->tree &&
+        kept->base.height == base->height && cx_digest_eq(&kept->base.root, &base->root))
+        return CX_SUCCESS;
+    drop_overlay(kept);
+    CX_TRY(cx_pages_overlay_open(pages, base, PENDING_MAX, &kept->overlay, err));
+    kept->base = *base;
+    kept->first = kept->next = first;
+    return CX_SUCCESS;
+}
+
 static cx_status open_overlay(cx_home *home, const cx_actor *actor, unsigned which, state_view *s,
                               cx_err *err)
 {
+    cx_kept_overlay *kept = &home->overlays[which];
+    const cx_store *store = &home->store;
     cx_pages_anchor anchor;
     bool flushed = false;
     CX_TRY(find_anchor(home, actor, which, &anchor, &flushed, err));
     s->view = cx_pages_view_now(&anchor);
     if (actor->pending[0] == 0 && (flushed || actor->pending[1] == 0))
         return CX_SUCCESS;
-    CX_TRY(cx_pages_overlay_open(s->pages, &anchor, PENDING_MAX, &s->overlay, err));
-    if (!flushed)
-        CX_TRY(lay_over(s, home, home->store.flushing, anchor.tree, err));
-    CX_TRY(lay_over(s, home, home->store.memtable, anchor.tree, err));
-    s->view = cx_pages_view_overlay(s->overlay);
-    return CX_SUCCESS;
+    const cx_memtable *flushing = flushed ? NULL : store->flushing;
+    const cx_memtable *oldest = flushing != NULL ? flushing : store->memtable;
+    cx_status status = continue_overlay(kept, s->pages, &anchor, oldest->first_state, err);
+    if (!cx_failed(status) && flushing != NULL && kept->next < store->memtable->first_state)
+        status = lay_over(kept, home, flushing, err);
+    if (!cx_failed(status))
+        status = lay_over(kept, home, store->memtable, err);
+    if (cx_failed(status))
+        drop_overlay(kept);
+    else
+        s->view = cx_pages_view_overlay(kept->overlay);
+    return status;
 }
 
 static cx_status open_state(cx_home *home, cx_actor *actor, unsigned which, state_view *s,

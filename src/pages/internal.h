@@ -212,6 +212,8 @@ cx_page *cx_pages_find_page(cx_page_store *store, uint64_t tree, unsigned level,
 /* Takes the page, in place of one of the same name; false (and frees it) when out of memory. */
 bool cx_page_keep(cx_page_store *store, cx_page *page);
 void cx_page_remove(cx_page_store *store, cx_page *page);
+/* All pages, of the same allocator; the newest stays the newest. */
+void cx_page_store_move(cx_page_store *from, cx_page_store *to);
 void cx_page_store_trim(cx_page_store *store, size_t bytes_max);
 void cx_page_store_done(cx_page_store *store);
 

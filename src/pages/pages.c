@@ -130,6 +130,16 @@ void cx_pages_overlay_close(cx_pages_overlay *overlay)
     cx_alloc_free(alloc, overlay, sizeof *overlay);
 }
 
+void cx_pages_overlay_end(cx_pages_overlay *overlay)
+{
+    if (overlay == NULL)
+        return;
+    cx_pages *pages = overlay->pages;
+    cx_page_store_move(&overlay->store, &pages->cache);
+    cx_page_store_trim(&pages->cache, pages->cache_max);
+    cx_pages_overlay_close(overlay);
+}
+
 CX_RESULT cx_pages_overlay_put(cx_pages_overlay *overlay, const cx_smt_pair *pairs, size_t count,
                                cx_err *err)
 {

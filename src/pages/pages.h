@@ -145,6 +145,9 @@ CX_RESULT cx_pages_prove(cx_pages *pages, const cx_pages_view *view, const cx_di
 CX_RESULT cx_pages_overlay_open(cx_pages *pages, const cx_pages_anchor *anchor, size_t changes_max,
                                 cx_pages_overlay **out, cx_err *err);
 void cx_pages_overlay_close(cx_pages_overlay *overlay);
+/* The same after a flush of some of its changes: its pages stay in the cache, where those that the
+ * tables have now are found, by their hashes, without being read.  May be NULL. */
+void cx_pages_overlay_end(cx_pages_overlay *overlay);
 /* As cx_pages_put.  After a failure the overlay is as before. */
 CX_RESULT cx_pages_overlay_put(cx_pages_overlay *overlay, const cx_smt_pair *pairs, size_t count,
                                cx_err *err);

@@ -79,7 +79,7 @@ bool cx_page_keep(cx_page_store *store, cx_page *page)
     return true;
 }
 
-void cx_page_remove(cx_page_store *store, cx_page *page)
+static void take_out(cx_page_store *store, cx_page *page)
 {
     cx_page **link =
         &store->buckets[bucket_of(store, page->tree, page->level, page->prefix, &page->hash)];
@@ -89,7 +89,21 @@ void cx_page_remove(cx_page_store *store, cx_page *page)
     unlink_page(store, page);
     store->page_count--;
     store->bytes -= page->size_bytes;
+}
+
+void cx_page_remove(cx_page_store *store, cx_page *page)
+{
+    take_out(store, page);
     cx_page_free(store->alloc, page);
+}
+
+void cx_page_store_move(cx_page_store *from, cx_page_store *to)
+{
+    while (from->oldest != NULL) {
+        cx_page *page = from->oldest;
+        take_out(from, page);
+        (void)cx_page_keep(to, page); /* freed where there is no memory for it */
+    }
 }
 
 void cx_page_store_trim(cx_page_store *store, size_t bytes_max)
