@@ -173,49 +173,110 @@ static cx_db_statement *scan_new(cx_db_statement *scan, uint64_t low, uint64_t h
     return scan;
 }
 
-static cx_status write_block_rows(cx_store *store, cx_db_statement *scan, uint64_t block,
-                                  cx_buf *items, cx_err *err)
+static int compare_hashes(const void *a, const void *b)
 {
-    cx_hash_row row;
-    bool more = true;
-    uint64_t part = 0;
-    CX_TRY(next_new(scan, &row, &more, err));
-    for (; part < CX_HASH_BLOCK_ROWS; part++) {
-        while (more && row.head >> 56 == part) {
-            add_item(items, &row);
-            CX_TRY(next_new(scan, &row, &more, err));
-        }
+    const cx_hash_row *x = a, *y = b;
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    if (x->actor != y->actor)
+        return x->actor < y->actor ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static cx_status write_block_rows(cx_store *store, const cx_hash_row *rows, size_t count,
+                                  uint64_t block, cx_buf *items, cx_err *err)
+{
+    size_t at = 0;
+    for (uint64_t part = 0; part < CX_HASH_BLOCK_ROWS; part++) {
+        for (; at < count && rows[at].head >> 56 == part; at++)
+            add_item(items, &rows[at]);
         CX_TRY(write_block_row(store, CX_HASH_BLOCK_ROWS * block + part, items, err));
     }
     return CX_SUCCESS;
 }
 
-/* H1: hash_new becomes block number `block`, and is empty. */
-static cx_status make_block(cx_store *store, uint64_t block, cx_err *err)
+/* H1: the rows, sorted, become block number `block`, and hash_new is empty. */
+static cx_status make_block(cx_store *store, const cx_hash_row *rows, size_t count, uint64_t block,
+                            cx_err *err)
 {
-    cx_db_statement *scan = store->shared ? store->reading.scan_hashes : store->writing.scan_hashes;
     cx_buf items;
     cx_buf_init(&items, store->alloc);
-    cx_status status = write_block_rows(store, scan_new(scan, 0, UINT64_MAX), block, &items, err);
-    cx_db_reset(scan);
+    cx_status status = write_block_rows(store, rows, count, block, &items, err);
     cx_buf_done(&items);
     return cx_failed(status) ? status : cx_db_run(store->writing.db, "DELETE FROM hash_new;", err);
 }
 
-static int compare_heads(const void *a, const void *b)
+/* All of hash_new, sorted; no more than `max`. */
+static cx_status read_all_new(cx_store *store, cx_hash_row *out, size_t max, size_t *out_count,
+                              cx_err *err)
 {
-    const cx_hash_row *x = a, *y = b;
-    return x->head < y->head ? -1 : x->head > y->head;
+    cx_db_statement *scan = store->shared ? store->reading.scan_hashes : store->writing.scan_hashes;
+    cx_status status = CX_SUCCESS;
+    *out_count = 0;
+    (void)scan_new(scan, 0, UINT64_MAX);
+    for (bool more = true; !cx_failed(status);) {
+        cx_hash_row row;
+        status = next_new(scan, &row, &more, err);
+        if (cx_failed(status) || !more)
+            break;
+        if (*out_count == max)
+            status = cx_store_damaged("the index of hashes has too many rows", err);
+        else
+            out[(*out_count)++] = row;
+    }
+    cx_db_reset(scan);
+    return status;
+}
+
+/*
+ * Where the rows and those of hash_new are a whole block, it is written without putting them there
+ * first; *out_made is false when some of them are the same.
+ */
+static cx_status make_block_at_once(cx_store *store, const cx_hash_row *rows, size_t size,
+                                    cx_hash_row *all, uint64_t block, bool *out_made, cx_err *err)
+{
+    size_t before = 0;
+    *out_made = false;
+    CX_TRY(read_all_new(store, all, CX_HASH_BLOCK, &before, err));
+    if (before + size != CX_HASH_BLOCK)
+        return CX_SUCCESS;
+    memcpy(all + before, rows, size * sizeof *rows);
+    qsort(all, CX_HASH_BLOCK, sizeof *all, compare_hashes);
+    for (size_t i = 1; i < CX_HASH_BLOCK; i++)
+        if (compare_hashes(&all[i - 1], &all[i]) == 0)
+            return CX_SUCCESS;
+    *out_made = true;
+    return make_block(store, all, CX_HASH_BLOCK, block, err);
 }
 
 /* Sorted, so that neighbours in the table are written one after the other. */
 static cx_status write_sorted(cx_store *store, cx_hash_row *rows, size_t size, uint64_t *count,
                               cx_err *err)
 {
-    qsort(rows, size, sizeof *rows, compare_heads);
+    qsort(rows, size, sizeof *rows, compare_hashes);
     for (size_t i = 0; i < size; i++)
         CX_TRY(write_hash(store, &rows[i], count, err));
     return CX_SUCCESS;
+}
+
+/* At most as many rows as the block has room for; `all` has room for a block. */
+static cx_status write_some(cx_store *store, cx_hash_row *rows, size_t size, cx_hash_row *all,
+                            uint64_t *count, cx_err *err)
+{
+    const uint64_t before = *count, block = before / CX_HASH_BLOCK;
+    size_t read = 0;
+    if (before % CX_HASH_BLOCK + size == CX_HASH_BLOCK) {
+        bool made = false;
+        CX_TRY(make_block_at_once(store, rows, size, all, block, &made, err));
+        *count += made ? size : 0;
+        if (made)
+            return CX_SUCCESS;
+    }
+    CX_TRY(write_sorted(store, rows, size, count, err));
+    if (*count == before || *count % CX_HASH_BLOCK != 0)
+        return CX_SUCCESS;
+    CX_TRY(read_all_new(store, all, CX_HASH_BLOCK, &read, err));
+    return make_block(store, all, read, block, err);
 }
 
 cx_status cx_store_write_hashes(cx_store *store, const cx_memtable *memtable, uint64_t *count,
@@ -223,22 +284,26 @@ cx_status cx_store_write_hashes(cx_store *store, const cx_memtable *memtable, ui
 {
     const size_t all = memtable->hashes.count;
     const size_t most = all < CX_HASH_BLOCK ? all : CX_HASH_BLOCK;
-    cx_hash_row *rows = cx_alloc_new(store->alloc, (most + 1) * sizeof *rows);
-    if (rows == NULL)
-        return cx_fail_nomem(err);
+    const size_t block_size = CX_HASH_BLOCK * sizeof(cx_hash_row);
+    if (all == 0)
+        return CX_SUCCESS;
+    cx_hash_row *rows = cx_alloc_new(store->alloc, most * sizeof *rows);
+    /* Only where a block becomes whole. */
+    const bool ends_block = *count % CX_HASH_BLOCK + all >= CX_HASH_BLOCK;
+    cx_hash_row *block = ends_block ? cx_alloc_new(store->alloc, block_size) : NULL;
     cx_status status = CX_SUCCESS;
+    if (rows == NULL || (ends_block && block == NULL))
+        status = cx_fail_nomem(err);
     for (size_t at = 0; at < all && !cx_failed(status);) {
         /* No more than the block has room for: so its rows do not depend on the order (H1). */
         const size_t room = (size_t)(CX_HASH_BLOCK - *count % CX_HASH_BLOCK);
         const size_t size = all - at < room ? all - at : room;
-        const uint64_t before = *count;
         memcpy(rows, memtable->hashes.items + at, size * sizeof *rows);
-        status = write_sorted(store, rows, size, count, err);
-        if (!cx_failed(status) && *count != before && *count % CX_HASH_BLOCK == 0)
-            status = make_block(store, *count / CX_HASH_BLOCK - 1, err);
+        status = write_some(store, rows, size, block, count, err);
         at += size;
     }
-    cx_alloc_free(store->alloc, rows, (most + 1) * sizeof *rows);
+    cx_alloc_free(store->alloc, rows, most * sizeof *rows);
+    cx_alloc_free(store->alloc, block, ends_block ? block_size : 0);
     return status;
 }
 
