@@ -35,6 +35,8 @@
 #define POLL_MS 10
 /* Pages in the write-ahead log from which on a commit tries to move them into the file. */
 #define CHECKPOINT_PAGES 4000
+/* .. where most pages are written again by a later transaction: 256 MB. */
+#define BULK_CHECKPOINT_PAGES 65536
 #define PAGE_BYTES 4096
 /* What may be asked of an external file, in steps of SQLite's machine: about a minute. */
 #define EXTERNAL_STEPS 1000000
@@ -46,6 +48,7 @@ struct cx_db {
     bool writes;
     bool external;
     unsigned external_steps; /* in EXTERNAL_STEPS */
+    int checkpoint_pages;    /* of a writer */
     uint64_t log_pages;      /* in the write-ahead log after the last commit; 0 = there was none */
     cx_file folder;          /* where the file lies, for the lock of D1 */
     char in_files[32];       /* the database of this connection that is in a cx_io; "" = none */
@@ -173,7 +176,7 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     cx_db *db = arg;
     db->log_pages = pages < 0 ? 0 : (uint64_t)pages;
-    if (pages >= CHECKPOINT_PAGES && cx_share_lock_exclusive(db->folder)) {
+    if (pages >= db->checkpoint_pages && cx_share_lock_exclusive(db->folder)) {
         (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         cx_share_leave(db->folder);
     }
@@ -210,6 +213,11 @@ static int after_files_commit(void *arg, sqlite3 *handle, const char *name, int 
     else
         (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK;
+}
+
+void cx_db_write_in_bulk(cx_db *db)
+{
+    db->checkpoint_pages = BULK_CHECKPOINT_PAGES;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -364,7 +372,9 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     cx_db *db = cx_alloc_new(cx_alloc_default(), sizeof *db);
     if (db == NULL)
         return cx_fail_nomem(err);
-    *db = (cx_db){.writes = mode == CX_DB_WRITE, .folder = CX_FILE_NONE};
+    *db = (cx_db){.writes = mode == CX_DB_WRITE,
+                  .checkpoint_pages = CHECKPOINT_PAGES,
+                  .folder = CX_FILE_NONE};
     cx_lock_init(&db->lending);
     if (mode != CX_DB_SCRATCH && cx_db_in_files(path))
         note_files(db, "main");

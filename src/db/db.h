@@ -79,6 +79,9 @@ CX_RESULT cx_db_forget_deleted(cx_db *db, bool wiped, cx_err *err);
 /* One or more statements without parameters and without rows. */
 CX_RESULT cx_db_run(cx_db *db, const char *sql, cx_err *err);
 CX_RESULT cx_db_begin(cx_db *db, cx_err *err); /* reading: one consistent view until the end */
+/* Of a writer that fills a whole file: 256 MB may be in the write-ahead log before it is moved over
+ * (16 MB else), so that a page which many transactions write is moved once. */
+void cx_db_write_in_bulk(cx_db *db);
 CX_RESULT cx_db_begin_write(cx_db *db, cx_err *err);
 CX_RESULT cx_db_commit(cx_db *db, cx_err *err);
 void cx_db_rollback(cx_db *db); /* no transaction: nothing happens */

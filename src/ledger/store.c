@@ -912,8 +912,10 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
     if (writes)
         CX_TRY(
             open_writing(store, path, mode == CX_STORE_SCRATCH ? CX_DB_SCRATCH : CX_DB_WRITE, err));
-    if (store->derives)
+    if (store->derives) {
+        cx_db_write_in_bulk(store->writing.db);
         CX_TRY(cx_db_begin_write(store->writing.db, err));
+    }
     if (store->shared)
         store->reading.db = store->writing.db;
     else
