@@ -580,6 +580,27 @@ void cx_home_actors_flushed(cx_home *home, const cx_memtable *flushed)
     home->actors.flushes++;
 }
 
+static cx_status take_trees(void *arg, const cx_actor_row *row, cx_err *err)
+{
+    cx_actor *actor = arg;
+    (void)err;
+    memcpy(actor->trees, row->trees, sizeof actor->trees);
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_reload_trees(cx_home *home, cx_err *err)
+{
+    const cx_actors *all = &home->actors;
+    for (size_t i = 0; i < all->held.count; i++) {
+        cx_actor *actor = all->held.items[i];
+        if ((uint64_t)actor->id < home->store.counters.actors) /* flushed */
+            CX_TRY(cx_store_scan_actors(&home->store, actor->id, actor->id + 1, take_trees, actor,
+                                        err));
+    }
+    home->store.later.built = false;
+    return CX_SUCCESS;
+}
+
 /* --- retained snapshots ----------------------------------------------------------------------- */
 
 typedef struct retained_scan {

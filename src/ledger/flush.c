@@ -144,7 +144,7 @@ cx_status cx_home_flush_end(cx_home *home, cx_err *err)
         return CX_SUCCESS;
     CX_TRY(cx_store_flush_end(&home->store, err));
     flushed(home);
-    return CX_SUCCESS;
+    return home->store.later.built ? cx_home_reload_trees(home, err) : CX_SUCCESS;
 }
 
 static cx_status flush_in_order(cx_home *home, bool by_thread, cx_err *err)
@@ -163,6 +163,9 @@ unsigned cx_home_derive_threads(const cx_home *home)
 
 cx_status cx_home_flush_aside(cx_home *home, cx_err *err)
 {
+    CX_TRY(cx_home_flush_end(home, err));
+    if (cx_store_deferred_is_full(&home->store))
+        return cx_home_finish_derived(home, err);
     return flush_in_order(home, cx_home_derive_threads(home) > 1, err);
 }
 
@@ -170,6 +173,15 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
 {
     CX_TRY(flush_in_order(home, false, err));
     return cx_home_flush_end(home, err);
+}
+
+cx_status cx_home_finish_derived(cx_home *home, cx_err *err)
+{
+    CX_TRY(cx_home_flush_end(home, err));
+    home->store.later.wanted = home->store.later.on;
+    return home->store.later.on || cx_store_memtable_rows(&home->store) != 0
+               ? cx_home_flush_now(home, err)
+               : CX_SUCCESS;
 }
 
 bool cx_home_is_flush_due(const cx_home *home)

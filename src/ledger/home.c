@@ -560,11 +560,13 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
     CX_TRY(status);
     /* Tables that were begun for a longer log cannot be continued for this one. */
     if (stale || home->store.flushed.commit == 0 ||
-        home->store.flushed.commit > cx_log_durable(home->log))
-        return cx_store_clear(&home->store, cx_buf_str(&home->identity), err);
+        home->store.flushed.commit > cx_log_durable(home->log)) {
+        CX_TRY(cx_store_clear(&home->store, cx_buf_str(&home->identity), err));
+        return cx_store_defer_trees(&home->store, err);
+    }
     CX_TRY(cx_home_load_actors(home, err));
     home->applied = home->store.flushed;
-    return CX_SUCCESS;
+    return cx_store_resume_deferred(&home->store, err);
 }
 
 cx_status cx_home_open_derived(const char *path, const char *db_path, bool lock,

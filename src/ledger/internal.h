@@ -156,6 +156,8 @@ CX_RESULT cx_home_actor_changes(cx_home *home, cx_actor *actor, cx_err *err);
 CX_RESULT cx_home_save_actors(cx_home *home, cx_err *err);
 /* The flush of that memtable is complete. */
 void cx_home_actors_flushed(cx_home *home, const cx_memtable *flushed);
+/* Reads the roots of all actors in memory again: their trees were built in the tables. */
+CX_RESULT cx_home_reload_trees(cx_home *home, cx_err *err);
 /* Loads the retained snapshots from the tables, once. */
 CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 
@@ -192,6 +194,8 @@ bool cx_home_is_flush_due(const cx_home *home);
 CX_RESULT cx_home_flush_aside(cx_home *home, cx_err *err);
 /* Waits for that; its failure. */
 CX_RESULT cx_home_flush_end(cx_home *home, cx_err *err);
+/* Flushes what is left while deriving, and builds trees that wait (store_later.c). */
+CX_RESULT cx_home_finish_derived(cx_home *home, cx_err *err);
 
 /* --- txn.c ---------------------------------------------------------------------------------- */
 

@@ -105,8 +105,7 @@ static cx_status derive_all(rebuild *work, cx_err *err)
         CX_TRY_GOTO(status, derive_commit(work, &commit, skip, err));
         skip = 0;
     }
-    status = cx_store_memtable_rows(&home->store) != 0 ? cx_home_flush_now(home, err)
-                                                       : cx_home_flush_end(home, err);
+    status = cx_home_finish_derived(home, err);
 done:
     cx_log_scan_end(scan);
     return status;

@@ -545,7 +545,7 @@ cx_status cx_store_repair_folds(cx_store *store, const cx_fold_row *rows, size_t
     return status;
 }
 
-static cx_status write_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
+cx_status cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
 {
     cx_db_statement *statement = store->writing.put_actor;
     cx_db_bind_int(statement, 1, row->id);
@@ -632,7 +632,8 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
     cx_tables *tables = &store->writing;
     cx_store_counters counters = store->counters;
     CX_TRY(write_sorted(store, generation, &counters.records, err));
-    CX_TRY(cx_store_write_states(store, generation, err));
+    CX_TRY(store->later.on ? cx_store_write_later(store, generation, err)
+                           : cx_store_write_states(store, generation, err));
     CX_TRY(cx_store_write_hashes(store, generation, &counters.hashes, err));
     for (size_t i = 0; i < generation->entries.count; i++) {
         CX_TRY(note_journal(store, &generation->entries.items[i], err));
@@ -645,11 +646,13 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
         const uint64_t number = (uint64_t)generation->actors.items[i].id;
         cx_actor_row actor = generation->actors.items[i];
         memcpy(actor.trees, actor.trees_after, sizeof actor.trees);
-        CX_TRY(write_actor(store, &actor, err));
+        CX_TRY(cx_store_write_actor(store, &actor, err));
         CX_TRY(write_changed(store, &actor, err));
         counters.actors = number < counters.actors ? counters.actors : number + 1;
     }
     CX_TRY(forget_covered(store, generation, err));
+    if (store->later.on && store->later.wanted)
+        CX_TRY(cx_store_build_deferred(store, err));
     store->flushing_counters = counters;
     return put_position(store, store->identity, generation->end, &counters, err);
 }
@@ -963,6 +966,7 @@ void cx_store_close(cx_store *store)
             cx_db_close(store->reading.db);
         }
     }
+    cx_store_end_deferred(store);
     cx_db_finish(store->note_record);
     cx_db_finish(store->note_journal);
     if (store->writing.db != NULL) {

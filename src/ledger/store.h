@@ -133,6 +133,15 @@ typedef struct cx_store_aside {
     cx_err err;
 } cx_store_aside;
 
+/* Changes of trees that wait until these are built at once (store_later.c). */
+typedef struct cx_store_later {
+    bool on;
+    bool wanted;   /* the next flush builds them */
+    bool built;    /* since actors were read: theirs are newer in the tables */
+    uint64_t runs; /* that are stored */
+    cx_db_statement *put, *get;
+} cx_store_later;
+
 typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
 
 typedef struct cx_store {
@@ -153,6 +162,7 @@ typedef struct cx_store {
     cx_store_counters counters;          /* as of `flushed` */
     cx_store_counters flushing_counters; /* as of the end of `flushing`, once it is written */
     cx_store_aside aside;
+    cx_store_later later;
     cx_store_view view; /* of a store that another process writes to */
     bool sweeps;        /* rows of the past are to be given back (past/history.h) */
 } cx_store;
@@ -287,6 +297,22 @@ CX_RESULT cx_store_repair_folds(cx_store *store, const cx_fold_row *rows, size_t
 
 /* Applies the changes of a memtable; sets trees_after of its actors. */
 CX_RESULT cx_store_write_states(cx_store *store, const cx_memtable *memtable, cx_err *err);
+
+/* --- store_later.c: .. which are built at once ------------------------------------------------ */
+
+/* Of a store that derives and is empty: changes of trees wait, and the roots of actors' rows are
+ * those of empty trees, until a flush with `later.wanted`, which builds them.  No snapshot may be
+ * flushed before. */
+CX_RESULT cx_store_defer_trees(cx_store *store, cx_err *err);
+/* Of one that was opened again: goes on with what waits, if something does. */
+CX_RESULT cx_store_resume_deferred(cx_store *store, cx_err *err);
+void cx_store_end_deferred(cx_store *store);
+/* So much waits that the trees are to be built, so that memory is bounded. */
+bool cx_store_deferred_is_full(const cx_store *store);
+/* Within a flush: instead of cx_store_write_states; and after the rows of actors. */
+CX_RESULT cx_store_write_later(cx_store *store, const cx_memtable *memtable, cx_err *err);
+CX_RESULT cx_store_build_deferred(cx_store *store, cx_err *err);
+
 /* The position up to which the rows are true that a read view shows; the view must be wanted. */
 CX_RESULT cx_store_shown_position(cx_store *store, cx_position *out, cx_err *err);
 /* Heights of an actor's trees when a snapshot was made; CX_E_FORMAT "DatabaseDamaged" when they are

@@ -38,6 +38,9 @@ cx_status cx_store_check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_by
 CX_RESULT cx_store_write_past(cx_store *store, int64_t actor, uint64_t snapshot,
                               const cx_pages_anchor trees[2], cx_err *err);
 
+/* An actor's row, with `trees`. */
+CX_RESULT cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
+
 /* --- rows of a generation --------------------------------------------------------------------- */
 
 /* The key of a row in a memtable's index. */

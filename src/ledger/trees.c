@@ -249,6 +249,7 @@ static cx_status open_state(cx_home *home, cx_actor *actor, unsigned which, stat
                             cx_err *err)
 {
     *s = (state_view){.pages = home->store.reading.pages};
+    CX_ASSERT(!home->store.later.on);
     if (actor->pending[0] + actor->pending[1] > PENDING_MAX) /* V2 */
         CX_TRY(cx_home_flush_wait_locked(home, err));
     if (home->store.view == CX_VIEW_NONE) {
@@ -284,7 +285,11 @@ cx_status cx_actor_roots(cx_home *home, cx_actor *actor, cx_roots *out, cx_err *
     cx_roots roots = {.journal_size = actor->edge.size,
                       .journal = cx_mmr_edge_root(&actor->edge, actor->info.scheme)};
     cx_actor_hold(actor); /* the lock may be released to flush */
-    cx_status status = state_root(home, actor, CX_TREE_EDGES, &roots.edges, err);
+    cx_status status = CX_SUCCESS;
+    if (home->store.later.on)
+        status = cx_home_finish_derived(home, err);
+    if (!cx_failed(status))
+        status = state_root(home, actor, CX_TREE_EDGES, &roots.edges, err);
     if (!cx_failed(status))
         status = state_root(home, actor, CX_TREE_MEMORIES, &roots.memories, err);
     cx_actor_release(actor);
