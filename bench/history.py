@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""history.py PROGRAM [STEPS] [session|whole-session] - how long a long history takes to open, against a short one.
+"""history.py PROGRAM [STEPS] [session|whole-session|run|whole-run] - how long a long history takes to open, against a short one.
 
 Two data directories with one agent each, of STEPS (100,000) and of 1,000 steps; with `session`, one archived session of
-Claude Code each; with `whole-session` it is opened as a whole.  A fresh server opens
+Claude Code each; with `run`, one governed run in progress each; with `whole-..` it is opened as a whole.  A fresh server opens
 the history as the page does: how long it is, then of the newest part (of a short one: of all) the
 summary, the first window, the first steps.  Both take turns, in the
 order short, long; the row has the ratio of the seconds, short to long.  CX_BENCH_CLOCK=cpu counts the
@@ -72,6 +72,26 @@ def make(program, folder, count):
     return home, "agent/main"
 
 
+def govern(program, folder, count):
+    """A repository with one run of so many events, as the governor and eight tasks write them."""
+    repo, run_id = folder / f"repo{count}", f"run_20260101_000000_{count:032x}"
+    bundle, home = repo / ".runtime-cache/cortexpilot/runs" / run_id, folder / f"home{count}"
+    bundle.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "-b", "main", repo], check=True)
+    with open(bundle / "events.jsonl", "w") as out:
+        for i in range(count):
+            second = i // 10
+            out.write(json.dumps({
+                "ts": f"2026-11-{1 + second // 86400:02}T{second // 3600 % 24:02}:{second // 60 % 60:02}:"
+                      f"{second % 60:02}.{i % 10}00000Z",
+                "level": "INFO", "event_type": "TOOL_INVOCATION", "run_id": run_id,
+                "task_id": None if i % 50 == 0 else f"task_{i // 1000}_{i % 8}", "attempt": None, "trace_id": "0" * 32,
+                "payload": {"argv": ["ls", "-l", f"/tmp/{i}"], "text": "the ledger of the refund " * 8}},
+                separators=(",", ":")) + "\n")
+    run(program, "init", "--no-repo", "--home", home)
+    return home, f"run/{run_id}"
+
+
 def part(extent, name):
     """The name of what the page opens."""
     half = extent["part"] // 2
@@ -88,7 +108,9 @@ def peak(server):
 
 def serve(program, home):
     """The server, and a function that asks it; None while there is no index."""
-    server = subprocess.Popen([program, "serve", "--home", home, "--listen", "127.0.0.1:0", "--otlp", "off", "--json"],
+    repo = home.parent / home.name.replace("home", "repo")
+    more = ["--repo", repo] if repo.is_dir() else []
+    server = subprocess.Popen([program, "serve", "--home", home, "--listen", "127.0.0.1:0", "--otlp", "off", "--json", *more],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
     host, port = json.loads(server.stdout.readline())["url"].split("//")[1].rsplit(":", 1)
     token = (home / "token").read_text().strip()
@@ -142,18 +164,19 @@ def opened(program, home, name, whole):
 
 
 def main():
-    kind = sys.argv.pop() if sys.argv[-1] in ("session", "whole-session") else "agent"
+    kind = sys.argv.pop() if sys.argv[-1] in ("session", "whole-session", "run", "whole-run") else "agent"
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     program, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 100000
     row = {"agent": "W1 opening a history", "session": "W2 opening a session",
-           "whole-session": "opening a whole session"}[kind]
+           "whole-session": "opening a whole session", "run": "opening a run", "whole-run": "opening a whole run"}[kind]
+    made = make if kind == "agent" else govern if kind.endswith("run") else archive
     with tempfile.TemporaryDirectory() as name:
-        homes = {n: (make if kind == "agent" else archive)(program, pathlib.Path(name), n) for n in (1000, count)}
+        homes = {n: made(program, pathlib.Path(name), n) for n in (1000, count)}
         taken, cpu, memory, sizes = ({n: [] for n in homes} for _ in range(4))
         for _ in range(TURNS):
             for n, (home, history) in homes.items():
-                took, used, most, sizes[n] = opened(program, home, history, kind == "whole-session")
+                took, used, most, sizes[n] = opened(program, home, history, kind.startswith("whole-"))
                 taken[n].append(took)
                 cpu[n].append(used)
                 memory[n].append(most)

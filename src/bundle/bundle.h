@@ -131,6 +131,10 @@ CX_RESULT cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_by
  * whole file.  The bytes live in `arena`.  Errors as above. */
 CX_RESULT cx_run_bundle_read_end(cx_run_bundle *bundle, cx_str path, size_t most, cx_arena *arena,
                                  cx_bytes *out, uint64_t *out_size, cx_err *err);
+/* `size` bytes of a file of any size from `offset` on, as far as it had them when the bundle was
+ * opened; *out_got how many.  Nothing is kept.  Errors as above. */
+CX_RESULT cx_run_bundle_read_at(cx_run_bundle *bundle, cx_str path, uint64_t offset, void *data,
+                                size_t size, size_t *out_got, cx_err *err);
 /* Strictly read JSON (R5); lives as long as the bundle. */
 CX_RESULT cx_run_bundle_json(cx_run_bundle *bundle, cx_str path, cx_json *out, cx_err *err);
 /* Of any size, without keeping it. */

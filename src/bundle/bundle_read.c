@@ -244,19 +244,37 @@ cx_status cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_by
     return CX_SUCCESS;
 }
 
-static cx_status load_end(const cx_run_bundle *bundle, const cx_run_entry *entry, uint8_t *room,
-                          size_t size, cx_err *err)
+/* Of a file that is not loaded; it has them. */
+static cx_status load_bytes(const cx_run_bundle *bundle, const cx_run_entry *entry, uint64_t offset,
+                            void *data, size_t size, cx_err *err)
 {
     cx_file file;
     size_t got = 0;
     CX_TRY(cx_folder_open_in(bundle->folder, entry->path.data, CX_IO_READ, &file, err));
-    cx_status status = cx_io_read_at(bundle->io, file, entry->path.data, room, size,
-                                     entry->size_bytes - size, &got, err);
+    cx_status status =
+        cx_io_read_at(bundle->io, file, entry->path.data, data, size, offset, &got, err);
     (void)bundle->io->close(bundle->io, file);
     if (!cx_failed(status) && got != size)
         status =
             cx_fail(err, CX_E_CONFLICT, "%s changed its size while it was read", entry->path.data);
     return status;
+}
+
+cx_status cx_run_bundle_read_at(cx_run_bundle *bundle, cx_str path, uint64_t offset, void *data,
+                                size_t size, size_t *out_got, cx_err *err)
+{
+    CX_ASSERT(bundle != NULL && data != NULL && out_got != NULL);
+    const cx_run_entry *entry = NULL;
+    cx_run_contents *contents = NULL;
+    CX_TRY(find_regular(bundle, path, &entry, &contents, err));
+    const uint64_t left = offset < entry->size_bytes ? entry->size_bytes - offset : 0;
+    *out_got = left < size ? (size_t)left : size;
+    if (*out_got == 0)
+        return CX_SUCCESS;
+    if (!contents->loaded)
+        return load_bytes(bundle, entry, offset, data, *out_got, err);
+    memcpy(data, contents->bytes.data + (size_t)offset, *out_got);
+    return CX_SUCCESS;
 }
 
 cx_status cx_run_bundle_read_end(cx_run_bundle *bundle, cx_str path, size_t most, cx_arena *arena,
@@ -265,15 +283,13 @@ cx_status cx_run_bundle_read_end(cx_run_bundle *bundle, cx_str path, size_t most
     CX_ASSERT(bundle != NULL && arena != NULL && out != NULL && out_size != NULL);
     const cx_run_entry *entry = NULL;
     cx_run_contents *contents = NULL;
+    size_t got;
     CX_TRY(find_regular(bundle, path, &entry, &contents, err));
     size_t size = entry->size_bytes < most ? (size_t)entry->size_bytes : most;
     uint8_t *room = cx_arena_push(arena, size + 1, 1);
     if (room == NULL)
         return cx_fail_nomem(err);
-    if (!contents->loaded)
-        CX_TRY(load_end(bundle, entry, room, size, err));
-    else if (size != 0)
-        memcpy(room, contents->bytes.data + (size_t)entry->size_bytes - size, size);
+    CX_TRY(cx_run_bundle_read_at(bundle, path, entry->size_bytes - size, room, size, &got, err));
     *out = cx_bytes_from(room, size);
     *out_size = entry->size_bytes;
     return CX_SUCCESS;

@@ -372,6 +372,16 @@ static cx_status read_entry(const char *text, uint64_t entries, uint64_t *out, c
                    "option --part: found '%.40s', expected the number of an entry, or last", text);
 }
 
+static void say_part(const cx_steps_extent *extent, const char *unit, uint64_t from)
+{
+    const uint64_t end =
+        extent->entries - from > CX_STEPS_PART ? from + CX_STEPS_PART : extent->entries;
+    cx_cli_remark("note: of %s 0 to %llu only %llu to %llu were read; what is said of the "
+                  "history is said of these",
+                  unit, (unsigned long long)(extent->entries - 1), (unsigned long long)from,
+                  (unsigned long long)(end - 1));
+}
+
 static cx_status open_part_of(cx_cli *cli, cx_home *home, const char *part, cx_str branch,
                               const cx_lattice_options *options, cx_lattice **out,
                               cx_lattice_report **out_report, cx_err *err)
@@ -387,12 +397,23 @@ static cx_status open_part_of(cx_cli *cli, cx_home *home, const char *part, cx_s
                ? cx_external_part(home, branch, from, options, &cli->recorded, out, out_report, err)
                : cx_recorder_steps_part(home, branch, from, options, &cli->recorded, out,
                                         out_report, err));
-    const uint64_t end =
-        extent.entries - from > CX_STEPS_PART ? from + CX_STEPS_PART : extent.entries;
-    cx_cli_remark("note: of entries 0 to %llu only %llu to %llu were read; what is said of the "
-                  "history is said of these",
-                  (unsigned long long)(extent.entries - 1), (unsigned long long)from,
-                  (unsigned long long)(end - 1));
+    say_part(&extent, "entries", from);
+    return CX_SUCCESS;
+}
+
+/* Of "<run_id>"; the data directory is not asked. */
+static cx_status open_run_part(cx_cli *cli, const char *part, cx_str name,
+                               const cx_lattice_options *options, cx_lattice **out,
+                               cx_lattice_report **out_report, cx_err *err)
+{
+    cx_run_store store;
+    cx_steps_extent extent;
+    uint64_t from;
+    CX_TRY(cx_cli_run_store(cli, NULL, false, &store, err));
+    CX_TRY(cx_run_extent(&store, name, &extent, err));
+    CX_TRY(read_entry(part, extent.entries, &from, err));
+    CX_TRY(cx_run_part(&store, name, from, options, &cli->recorded, out, out_report, err));
+    say_part(&extent, "events", from);
     return CX_SUCCESS;
 }
 
@@ -405,14 +426,16 @@ static cx_status open_part(cx_cli *cli, const cx_cli_args *args, const char *pat
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
     cx_lattice_options options = reading_options(cli, args, keep, NULL);
     options.progress = NULL;
+    cx_buf_clear(&cli->recorded);
+    if (strncmp(path, "@run/", 5) == 0)
+        return open_run_part(cli, part, cx_str_z(path + 5), &options, out, out_report, err);
     if (strncmp(path, "@agent/", 7) != 0 && strncmp(path, "@session/", 9) != 0)
         return cx_fail(err, CX_E_USAGE,
                        "option --part: found %.80s, expected @agent/NAME, the steps of one agent, "
-                       "or @session/NAME",
+                       "@session/NAME or @run/RUN_ID",
                        path);
     CX_TRY(cx_cli_home_path(cli, args, &home_path, err));
     CX_TRY(cx_home_open(home_path, &reading, &home, err));
-    cx_buf_clear(&cli->recorded);
     cx_status status =
         open_part_of(cli, home, part, cx_str_z(path + 1), &options, out, out_report, err);
     cx_status closed = cx_home_close(home, NULL);

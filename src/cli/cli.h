@@ -102,8 +102,8 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
 #define CX_CLI_OPTION_PART                                                                      \
     CX_CLI_OPT("part", 0, CX_CLI_TEXT, "ENTRY|last",                                            \
                "Of @agent/NAME, a history of steps, only the 4096 entries of its journal from " \
-               "ENTRY on, or the last ones; of @session/NAME lines of the session. What else "  \
-               "there is is not read.")
+               "ENTRY on, or the last ones; of @session/NAME lines of the session, of "         \
+               "@run/RUN_ID its events. What else there is is not read.")
 /*
  * The same, and the verdict; `part` is the value of CX_CLI_OPTION_PART, NULL = the whole.  The user
  * is told which part was read.  Both are the caller's.

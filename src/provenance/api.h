@@ -8,6 +8,7 @@
 
 #include "provenance/evidence_make.h"
 #include "provenance/run_lattice.h"
+#include "provenance/run_part.h"
 #include "provenance/object.h"
 
 #endif

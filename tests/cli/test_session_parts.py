@@ -184,7 +184,7 @@ def the_command_reads_a_part():
         p.expect(1, "lattice", "grep", "@session/long", "please 3600", "--part", "4000")
         p.expect(0, "lattice", "show", "@session/long", "at:0:4992", "--part", "4990", out="said 4991")
         p.expect(2, "lattice", "render", "@session/long", "--part", "5000", err="below 5000")
-        p.expect(2, "lattice", "render", "@run/x", "--part", "0", err="@session/NAME")
+        p.expect(2, "lattice", "render", "@all", "--part", "0", err="@session/NAME or @run/RUN_ID")
 
 
 @test

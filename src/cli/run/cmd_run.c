@@ -9,7 +9,9 @@
 #include "cli/ledger/ledger.h"
 #include "cli/run/failed_tests.h"
 #include "cli/run/run_start.h"
+#include "cli/run/run_where.h"
 #include "cli/run/telemetry.h"
+#include "provenance/api.h"
 #include "sandbox/api.h"
 
 typedef struct running {
@@ -227,6 +229,17 @@ static bool is_planned(const running *r, const cx_run_outcome *o)
            cx_str_is(o->reason, "plan_only");
 }
 
+/* Derived, and made when they are missed: that it cannot be done now is no error. */
+static void prepare_parts(running *r, cx_str run_id)
+{
+    cx_run_store store;
+    if (run_id.size == 0 ||
+        cx_failed(cx_cli_run_store(r->cli, r->options.repo, false, &store, NULL)))
+        return;
+    cx_status prepared = cx_run_part_prepare(&store, run_id, NULL);
+    (void)prepared;
+}
+
 static cx_status run_task(running *r, int *out_code, cx_err *err)
 {
     cx_run_outcome outcome;
@@ -237,6 +250,7 @@ static cx_status run_task(running *r, int *out_code, cx_err *err)
     CX_TRY(cx_cli_telemetry_for_run(r->cli, r->args, &r->telemetry, err));
     CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
     CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
+    prepare_parts(r, outcome.run_id);
     cx_cli_telemetry_after_run(r->cli, &r->telemetry, outcome.run_id, outcome.bundle,
                                r->options.ledger, &r->sent);
     *out_code = is_planned(r, &outcome) ? CX_EXIT_HOLDS : outcome.exit_code;

@@ -9,6 +9,8 @@
 #include "view/api.h"
 #include "server/feed/external.h"
 #include "server/feed/inbox_objects.h"
+#include "provenance/api.h"
+#include "server/feed/runs.h"
 #include "server/route.h"
 #include "server/feed/view_cache.h"
 
@@ -248,10 +250,23 @@ cx_status cx_api_view_grep(cx_call *call, cx_err *err)
 
 /* --- how long a history is -------------------------------------------------------------------- */
 
+static cx_status read_run_extent(cx_call *call, cx_str name, cx_steps_extent *out, cx_err *err)
+{
+    cx_runs *runs;
+    cx_run_store store;
+    if ((call->token.scopes & CX_SCOPE_RUN_READ) == 0)
+        return cx_fail(err, CX_E_DENIED, "this needs a token with the scope run:read");
+    CX_TRY(cx_api_runs_of(call, &runs, err));
+    CX_TRY(cx_runs_store(runs, &store, err));
+    return cx_run_extent(&store, name, out, err);
+}
+
 static cx_status read_extent(cx_call *call, cx_steps_extent *out, cx_err *err)
 {
     cx_home *home = cx_recorder_home(call->service->recorder);
     cx_str branch = call->captures[0], node = cx_call_text(call, "node");
+    if (cx_str_starts(branch, CX_STR("run/")))
+        return read_run_extent(call, cx_str_from(branch.data + 4, branch.size - 4), out, err);
     return cx_str_starts(branch, CX_STR("session/"))
                ? cx_external_extent(home, branch, node, out, err)
                : cx_recorder_steps_extent(home, branch, node, out, err);

@@ -105,6 +105,17 @@ static cx_status open_run(cx_cached_view *item, cx_call *call, cx_str name,
     return status;
 }
 
+static cx_status open_run_part(cx_cached_view *item, cx_call *call, cx_str name, uint64_t from,
+                               const cx_lattice_options *options, cx_err *err)
+{
+    cx_runs *runs;
+    cx_run_store store;
+    CX_TRY(cx_api_runs_of(call, &runs, err));
+    CX_TRY(cx_runs_store(runs, &store, err));
+    return cx_run_part(&store, name, from, options, &item->lines, &item->lattice, &item->report,
+                       err);
+}
+
 static cx_status open_traces(cx_cached_view *item, cx_home *home, const cx_lattice_options *options,
                              cx_err *err)
 {
@@ -113,6 +124,13 @@ static cx_status open_traces(cx_cached_view *item, cx_home *home, const cx_latti
                                &item->lines, &item->lattice, err));
     return cx_recorder_snapshot_marks(home, item->lattice, &item->arena, &item->marks,
                                       &item->mark_count, err);
+}
+
+/* What is after "run/"; data NULL = it is no run. */
+static cx_str run_of(cx_str name)
+{
+    return cx_str_starts(name, CX_STR("run/")) ? cx_str_from(name.data + 4, name.size - 4)
+                                               : (cx_str){NULL, 0};
 }
 
 /* "part/<entry>/<branch>" */
@@ -135,6 +153,20 @@ static bool read_part(cx_str name, uint64_t *out_from, cx_str *out_branch)
     return size != 0 && size <= PART_DIGITS_MAX && (size == 1 || rest.data[0] != '0');
 }
 
+static cx_status open_part(cx_cached_view *item, cx_call *call, uint64_t from, cx_str branch,
+                           const cx_lattice_options *options, cx_err *err)
+{
+    cx_home *home = cx_recorder_home(call->service->recorder);
+    cx_str run = run_of(branch);
+    if (run.data != NULL)
+        return open_run_part(item, call, run, from, options, err);
+    if (cx_str_starts(branch, CX_STR("session/")))
+        return cx_external_part(home, branch, from, options, &item->lines, &item->lattice,
+                                &item->report, err);
+    return cx_recorder_steps_part(home, branch, from, options, &item->lines, &item->lattice,
+                                  &item->report, err);
+}
+
 static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
@@ -150,14 +182,10 @@ static cx_status open_lattice(cx_cached_view *item, cx_call *call, cx_err *err)
     const cx_external_options external = {.branch = name, .max_bytes = EXTERNAL_BYTES_MAX};
     uint64_t from;
     cx_str branch;
-    if (read_part(name, &from, &branch) && cx_str_starts(branch, CX_STR("session/")))
-        CX_TRY(cx_external_part(cx_recorder_home(service->recorder), branch, from, &options,
-                                &item->lines, &item->lattice, &item->report, err));
-    else if (read_part(name, &from, &branch))
-        CX_TRY(cx_recorder_steps_part(cx_recorder_home(service->recorder), branch, from, &options,
-                                      &item->lines, &item->lattice, &item->report, err));
-    else if (cx_str_starts(name, CX_STR("run/")))
-        CX_TRY(open_run(item, call, cx_str_from(name.data + 4, name.size - 4), &options, err));
+    if (read_part(name, &from, &branch))
+        CX_TRY(open_part(item, call, from, branch, &options, err));
+    else if (run_of(name).data != NULL)
+        CX_TRY(open_run(item, call, run_of(name), &options, err));
     else if (cx_external_is(name))
         CX_TRY(cx_external_lattice(cx_recorder_home(service->recorder), &external, &options,
                                    &item->lines, &item->lattice, err));
@@ -206,6 +234,14 @@ static cx_status open_item(cx_cached_view *item, cx_call *call, uint64_t version
     return CX_SUCCESS;
 }
 
+/* Whether it is a run, or a part of one. */
+static bool is_run(cx_str name)
+{
+    uint64_t from;
+    cx_str branch;
+    return run_of(read_part(name, &from, &branch) ? branch : name).data != NULL;
+}
+
 /* --- contents of the cache -------------------------------------------------------------------- */
 
 /* Something that is another number when what a name means may have changed. */
@@ -215,7 +251,7 @@ static uint64_t version_of(const cx_call *call, cx_str name)
     if (service->options.only_lattice != NULL)
         return 0;
     /* A run grows event by event, and most runs end soon: it is opened again each time. */
-    if (cx_str_starts(name, CX_STR("run/")))
+    if (is_run(name))
         return service->io->monotonic_ns(service->io);
     return cx_home_durable(cx_recorder_home(service->recorder));
 }
@@ -304,8 +340,7 @@ cx_status cx_view_cache_acquire_named(cx_view_cache *cache, cx_call *call, cx_st
     if (name.size > NAME_MAX_BYTES || (only && !cx_str_is(name, "file")))
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET, "no such history");
     /* A token that may only read traces is not shown what runs did. */
-    if (!only && cx_str_starts(name, CX_STR("run/")) &&
-        (call->token.scopes & CX_SCOPE_RUN_READ) == 0)
+    if (!only && is_run(name) && (call->token.scopes & CX_SCOPE_RUN_READ) == 0)
         return cx_fail(err, CX_E_DENIED, "this needs a token with the scope run:read");
     uint64_t version = version_of(call, name);
     cx_lock_enter(&cache->lock);

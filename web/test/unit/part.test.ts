@@ -48,7 +48,8 @@ test('a step has a name that is the same in other parts', () => {
 
 test('a step of a session is in the part with its line', () => {
   expect(hasParts('session/s1')).toBe(hasParts('agent/desk'));
-  expect(hasParts('run/r1')).toBe(false);
+  expect(hasParts('run/r1')).toBe(hasParts('agent/desk'));
+  expect(hasParts('all')).toBe(false);
   expect(choosePart({...long, entry: 5000}, undefined, 'src:u5000')).toEqual(of(2048));
   expect(choosePart(long, undefined, 'src:of-a-subagent')).toBe(null);
 });

@@ -127,7 +127,7 @@ export function Conversation({model}: {model: Model}) {
           </button>
         )}
         {steps.first.value === 0 && model.part !== null && model.part.from > 0 && (
-          <button type="button" class="talk-more" onClick={() => void model.goEarlier()}>
+          <button type="button" class="talk-more" onClick={() => void model.goPart(false)}>
             Show the part before
           </button>
         )}
@@ -148,7 +148,7 @@ export function Conversation({model}: {model: Model}) {
           </div>
         )}
         {steps.next.value === null && model.hasLater && (
-          <button type="button" class="talk-more" onClick={() => void model.goLater()}>
+          <button type="button" class="talk-more" onClick={() => void model.goPart(true)}>
             Show the part after
           </button>
         )}

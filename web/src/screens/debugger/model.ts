@@ -10,7 +10,7 @@ import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
 import {laneHeight, RULER} from './draw';
-import {extentOf, isSession, nameOf, type Part, partOf} from './part';
+import {extentOf, isRun, isSession, nameOf, type Part, partOf} from './part';
 import {FAILED, marksOf, nextMark, reachedBy, roundMark, type Mark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
@@ -334,9 +334,14 @@ export class Model {
   /** Past the edge of a part: to the one that has what is on both sides of it. */
   private goBeyond(at: NodeDetail, by: -1 | 1): void {
     const part = this.part;
-    if (!part || (at.agent !== this.agent && !isSession(this.name))) return;
-    const before = isSession(this.name) ? at.place : at.prev_hash;
-    if (by < 0 && part.from > 0) adjust({part: String(this.earlier()), node: before}, false);
+    if (!part || (this.name.startsWith('agent/') && at.agent !== this.agent)) return;
+    const earlier = this.earlier();
+    const before = isRun(this.name)
+      ? `#${part.from - 1 - earlier}`
+      : isSession(this.name)
+        ? at.place
+        : at.prev_hash;
+    if (by < 0 && part.from > 0) adjust({part: String(earlier), node: before}, false);
     else if (by > 0 && this.hasLater)
       adjust({part: String(this.later()), node: nameOf(this.name, at)}, false);
   }
@@ -362,21 +367,21 @@ export class Model {
   }
 
   /** With the first of this part in focus, or its newest: it is in the other part, too. */
-  async goEarlier(): Promise<void> {
-    const edge = await this.edge(false);
-    adjust({part: String(this.earlier()), node: edge && nameOf(this.name, edge)});
-  }
-
-  async goLater(): Promise<void> {
-    const edge = await this.edge(true);
-    adjust({part: String(this.later()), node: edge && nameOf(this.name, edge)});
+  async goPart(later: boolean): Promise<void> {
+    const edge = await this.edge(later);
+    const from = later ? this.later() : this.earlier();
+    adjust({part: String(from), node: edge && nameOf(this.name, edge)});
   }
 
   /** The first or the newest step of this part that the other part has, too: in a session that of a line. */
   private async edge(newest: boolean): Promise<NodeDetail | null> {
     const part = this.part!;
     const line = newest ? Math.min(part.from + part.size, this.entries.peek()) : part.from + 1;
-    const node = isSession(this.name) ? `at:0:${line}` : newest ? '@' + this.agent : '#0';
+    const node = isSession(this.name)
+      ? `at:0:${line}`
+      : newest && !isRun(this.name)
+        ? '@' + this.agent
+        : `#${newest ? line - 1 - part.from : 0}`;
     return get<NodeDetail>(`${this.path}/node`, {node}).catch(() => null);
   }
 

@@ -1,4 +1,4 @@
-// part.tsx - a long history of an agent or a session is shown in parts: what is looked at is read, and not all that was
+// part.tsx - a long history of an agent, a session or a run is shown in parts: what is looked at is read, and not all that was
 // recorded before it.
 
 import {get, isLive, segments} from '../../base/api';
@@ -66,8 +66,12 @@ export function isSession(name: string): boolean {
   return name.startsWith('session/');
 }
 
+export function isRun(name: string): boolean {
+  return name.startsWith('run/');
+}
+
 export function hasParts(name: string): boolean {
-  return isLive() && (name.startsWith('agent/') || isSession(name));
+  return isLive() && /^(agent|session|run)\//.test(name);
 }
 
 /** What names a step in other parts: hashes of a session's nodes are of the part alone. */
@@ -99,10 +103,10 @@ export function PartBar({model}: {model: Model}) {
       >
         First
       </button>
-      <button type="button" disabled={part.from === 0} onClick={() => void model.goEarlier()}>
+      <button type="button" disabled={part.from === 0} onClick={() => void model.goPart(false)}>
         Earlier
       </button>
-      <button type="button" disabled={!model.hasLater} onClick={() => void model.goLater()}>
+      <button type="button" disabled={!model.hasLater} onClick={() => void model.goPart(true)}>
         Later
       </button>
       <button
