@@ -290,7 +290,7 @@ cx_status cx_session_files_find(cx_home *home, cx_str name, cx_arena *arena, cx_
                           (int)(name.size > 80 ? 80 : name.size), name.data);
     add_subagents(&c);
     CX_TRY(add_group(&c, arena, &joined, err));
-    *out = (cx_session_files){c.files, c.file_count, joined};
+    *out = (cx_session_files){.items = c.files, .count = c.file_count, .joined = joined};
     return CX_SUCCESS;
 }
 

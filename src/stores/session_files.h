@@ -13,6 +13,10 @@ typedef struct cx_session_files {
     const cx_recorded_session *const *items; /* the session itself first */
     size_t count;
     bool joined; /* documents of a group: they are read as the lines of one file */
+    /* Of the session's own file, in order: the pieces, whose lines were counted here and not when
+     * they were archived (session_part.h).  NULL = they need not be. */
+    const cx_session_piece *pieces;
+    size_t piece_count;
 } cx_session_files;
 
 /* The name of the session of a file: without folders and ending, or the folder's where all sessions

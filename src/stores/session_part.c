@@ -12,6 +12,7 @@
 
 typedef struct window {
     cx_home *home;
+    const cx_session_files *files;
     const cx_recorded_session *file;
     cx_arena *arena; /* of one piece at a time */
     cx_buf *out;
@@ -22,11 +23,29 @@ bool cx_session_files_have_parts(const cx_session_files *files)
 {
     cx_session_path path;
     cx_session_path_read(files->items[0]->path, &path);
-    return !files->joined && !cx_session_path_is_document(&path) && files->items[0]->counted &&
+    return !files->joined && !cx_session_path_is_document(&path) &&
            cx_import_has_windows(cx_recorded_session_format_name(files->items[0]->format));
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
+
+/* The piece that has the byte at `offset`, with the lines before it. */
+static cx_status piece_at(const window *w, uint64_t offset, cx_session_piece *out, cx_err *err)
+{
+    const cx_session_piece *pieces = w->files->pieces;
+    size_t low = 0, high = w->files->piece_count;
+    if (pieces == NULL || w->file != w->files->items[0])
+        return cx_recorder_session_piece(w->home, w->file, offset, out, err);
+    while (low + 1 < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (pieces[middle].offset <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    *out = pieces[low];
+    return CX_SUCCESS;
+}
 
 /* Lines that end before the byte after a piece. */
 static cx_status lines_after(const window *w, const cx_session_piece *piece, uint64_t *out,
@@ -36,7 +55,7 @@ static cx_status lines_after(const window *w, const cx_session_piece *piece, uin
     *out = w->file->lines;
     if (piece->offset + piece->size >= w->file->offset)
         return CX_SUCCESS;
-    CX_TRY(cx_recorder_session_piece(w->home, w->file, piece->offset + piece->size, &next, err));
+    CX_TRY(piece_at(w, piece->offset + piece->size, &next, err));
     *out = next.lines;
     return CX_SUCCESS;
 }
@@ -66,11 +85,10 @@ static cx_status find_piece(const window *w, uint64_t line, cx_session_piece *ou
 {
     cx_session_piece middle;
     uint64_t end = w->file->offset;
-    CX_TRY(cx_recorder_session_piece(w->home, w->file, 0, out, err));
+    CX_TRY(piece_at(w, 0, out, err));
     while (out->offset + out->size < end) {
         const uint64_t low = out->offset + out->size;
-        CX_TRY(
-            cx_recorder_session_piece(w->home, w->file, low + (end - 1 - low) / 2, &middle, err));
+        CX_TRY(piece_at(w, low + (end - 1 - low) / 2, &middle, err));
         if (middle.lines < line)
             *out = middle;
         else
@@ -106,7 +124,7 @@ static cx_status add_bytes(const window *w, uint64_t from, uint64_t until, cx_er
     cx_bytes bytes;
     for (uint64_t at = from; at < until; at = piece.offset + piece.size) {
         cx_arena_mark mark = cx_arena_mark_now(w->arena);
-        CX_TRY(cx_recorder_session_piece(w->home, w->file, at, &piece, err));
+        CX_TRY(piece_at(w, at, &piece, err));
         CX_TRY(read_piece(w, &piece, &bytes, err));
         size_t start = (size_t)(at - piece.offset), end = bytes.size;
         if (until - piece.offset < end)
@@ -119,6 +137,62 @@ static cx_status add_bytes(const window *w, uint64_t from, uint64_t until, cx_er
                               "the part has more than %zu bytes", w->max_bytes);
         cx_arena_reset(w->arena, mark);
     }
+    return CX_SUCCESS;
+}
+
+/* P4 */
+static cx_status count_pieces(window *w, cx_session_files *files, uint64_t *out_lines, cx_err *err)
+{
+    CX_VEC(cx_session_piece) pieces = {0};
+    cx_session_piece piece;
+    cx_status status = CX_SUCCESS;
+    for (uint64_t at = 0; at < w->file->offset && !cx_failed(status);
+         at = piece.offset + piece.size) {
+        cx_entry_view entry;
+        cx_session_piece *slot = cx_vec_push(&pieces, cx_alloc_default());
+        cx_arena_mark mark = cx_arena_mark_now(w->arena);
+        status = slot == NULL ? cx_fail_nomem(err)
+                              : cx_recorder_session_piece(w->home, w->file, at, &piece, err);
+        if (!cx_failed(status))
+            status =
+                cx_home_entry(w->home, CX_STR(CX_SESSION_ACTOR), piece.seq, w->arena, &entry, err);
+        if (cx_failed(status))
+            break;
+        piece.lines = *out_lines;
+        *slot = piece;
+        for (size_t i = 0; !entry.payload_erased && i < entry.payload.size; i++)
+            *out_lines += entry.payload.data[i] == '\n';
+        cx_arena_reset(w->arena, mark);
+    }
+    cx_session_piece *kept = CX_ARENA_ARRAY(w->arena, cx_session_piece, pieces.count + 1);
+    if (!cx_failed(status) && kept == NULL)
+        status = cx_fail_nomem(err);
+    if (!cx_failed(status) && pieces.count != 0)
+        memcpy(kept, pieces.items, pieces.count * sizeof *kept);
+    files->pieces = kept;
+    files->piece_count = pieces.count;
+    cx_vec_done(&pieces, cx_alloc_default());
+    return status;
+}
+
+cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,
+                                 cx_err *err)
+{
+    window w = {.home = home, .files = files, .file = files->items[0], .arena = arena};
+    if (w.file->counted)
+        return CX_SUCCESS;
+    cx_recorded_session *own = CX_ARENA_NEW(arena, cx_recorded_session);
+    const cx_recorded_session **items =
+        CX_ARENA_ARRAY(arena, const cx_recorded_session *, files->count);
+    if (own == NULL || items == NULL)
+        return cx_fail_nomem(err);
+    *own = *w.file;
+    own->lines = 0;
+    own->counted = true;
+    for (size_t i = 0; i < files->count; i++)
+        items[i] = i == 0 ? own : files->items[i];
+    CX_TRY(count_pieces(&w, files, &own->lines, err));
+    files->items = items;
     return CX_SUCCESS;
 }
 
@@ -207,8 +281,7 @@ static cx_status time_at(const window *w, bool last, int64_t *out, bool *out_fou
     *out_found = false;
     if (w->file->offset == 0)
         return CX_SUCCESS;
-    CX_TRY(
-        cx_recorder_session_piece(w->home, w->file, last ? w->file->offset - 1 : 0, &piece, err));
+    CX_TRY(piece_at(w, last ? w->file->offset - 1 : 0, &piece, err));
     CX_TRY(read_piece(w, &piece, &bytes, err));
     *out_found = time_in(cx_bytes_str(bytes), last, out);
     cx_arena_reset(w->arena, mark);
@@ -265,7 +338,7 @@ static cx_status find_id(const window *w, cx_str id, uint64_t *out_line, bool *o
     cx_bytes bytes;
     for (uint64_t at = 0; at < w->file->offset && !*out_found; at = piece.offset + piece.size) {
         cx_arena_mark mark = cx_arena_mark_now(w->arena);
-        CX_TRY(cx_recorder_session_piece(w->home, w->file, at, &piece, err));
+        CX_TRY(piece_at(w, at, &piece, err));
         CX_TRY(read_piece(w, &piece, &bytes, err));
         cx_str rest = cx_bytes_str(bytes);
         bool there = memmem(rest.data, rest.size, id.data, id.size) != NULL;
@@ -299,7 +372,7 @@ cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx
 {
     static const char at[] = "at:0:", src[] = "src:";
     cx_arena arena;
-    const window w = {.home = home, .file = files->items[0], .arena = &arena};
+    const window w = {.home = home, .files = files, .file = files->items[0], .arena = &arena};
     uint64_t line = 0;
     *out_found = false;
     if (cx_str_starts(name, CX_STR(at))) {
@@ -370,8 +443,11 @@ cx_status cx_session_files_import_part(cx_home *home, const cx_session_files *fi
     cx_arena_init(&arena, alloc, 0);
     cx_arena_init(&pieces, alloc, 0);
     cx_buf_init(&text, alloc);
-    window w = {
-        .home = home, .arena = &pieces, .out = &text, .max_bytes = CX_SESSION_PART_BYTES_MAX};
+    window w = {.home = home,
+                .files = files,
+                .arena = &pieces,
+                .out = &text,
+                .max_bytes = CX_SESSION_PART_BYTES_MAX};
     gathered g = {CX_ARENA_ARRAY(&arena, cx_import_window, files->count),
                   CX_ARENA_ARRAY(&arena, cx_bytes, files->count),
                   CX_ARENA_ARRAY(&arena, size_t, files->count)};

@@ -7,6 +7,9 @@
  *   P2  Lines keep their numbers also where pieces before them, or among them, were erased.
  *   P3  The cost depends on the part, and on the number of files of subagents, never on the length
  *       of the session.
+ *   P4  Lines of a session that an earlier version began to archive are counted when it is opened:
+ *       its bytes are read, a piece at a time, and not parsed.  How many lines an erased piece
+ *       had is not known: it counts as none, as in the whole.
  */
 #ifndef CX_STORES_SESSION_PART_H
 #define CX_STORES_SESSION_PART_H
@@ -19,8 +22,12 @@
 /* All that is read for a part. */
 #define CX_SESSION_PART_BYTES_MAX ((size_t)256 << 20)
 
-/* Whether the session can be read in parts: its lines are counted, and its format allows it. */
+/* Whether the session can be read in parts: it is one file of lines, and its format allows it. */
 bool cx_session_files_have_parts(const cx_session_files *files);
+/* Sets items[0]->lines where the archive does not say them (P4); for the calls that follow.  Memory
+ * is the arena's. */
+CX_RESULT cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,
+                                 cx_err *err);
 
 /*
  * In which line, from 0, the record is that "at:0:LINE" or "src:ID" names; the latter is looked for

@@ -283,12 +283,13 @@ def a_session_of_hooks_alone_has_parts():
 
 
 @test
-def a_session_of_an_earlier_version_is_opened_as_a_whole():
+def a_session_of_an_earlier_version_has_parts():
     with Place(init=False) as p:
         with tarfile.open(TESTS / "vectors/homes/0.2.tar.xz") as old:
             old.extractall(p.folder, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))
-        p.expect(2, "lattice", "render", "@session/s1", "--part", "0", err="NoParts")
-        p.expect(0, "lattice", "render", "@session/s1")
+        p.expect(0, "lattice", "render", "@session/s1", "--part", "0", out="total   7 nodes", err="0 to 5 were read")
+        p.expect(0, "lattice", "render", "@session/s1", "--part", "4", out="total   3 nodes", err="4 to 5 were read")
+        p.expect(2, "lattice", "render", "@session/s1", "--part", "6", err="below 6")
 
 
 @test

@@ -150,6 +150,8 @@ static cx_status find_session(session_part *p, cx_str branch, cx_err *err)
         return find_journal(p, err);
     CX_TRY(status);
     p->parts = cx_session_files_have_parts(&p->files);
+    if (p->parts)
+        CX_TRY(cx_session_files_count(p->home, &p->files, &p->arena, err));
     p->entries = p->parts ? p->files.items[0]->lines : 0;
     return CX_SUCCESS;
 }
