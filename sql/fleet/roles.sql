@@ -21,7 +21,7 @@ GRANT USAGE ON SCHEMA cortex_fleet TO cortex_fleet_reader, cortex_fleet_node;
 GRANT SELECT ON ALL TABLES IN SCHEMA cortex_fleet TO cortex_fleet_node;
 -- Not cx_small: it has the hashes of tokens.
 GRANT SELECT ON cortex_fleet.cx_migration, cortex_fleet.cx_fleet, cortex_fleet.cx_part, cortex_fleet.cx_commit,
-    cortex_fleet.cx_file, cortex_fleet.cx_extent, cortex_fleet.cx_node, cortex_fleet.cx_event
+    cortex_fleet.cx_file, cortex_fleet.cx_extent, cortex_fleet.cx_node, cortex_fleet.cx_event, cortex_fleet.cx_balance
     TO cortex_fleet_reader;
 
 GRANT UPDATE (epoch, owner, address, lease_until, next, head, bytes, moved_to)
@@ -31,3 +31,6 @@ GRANT INSERT ON cortex_fleet.cx_commit, cortex_fleet.cx_event TO cortex_fleet_no
 GRANT UPDATE (nonce) ON cortex_fleet.cx_commit TO cortex_fleet_node;
 GRANT INSERT, UPDATE, DELETE ON cortex_fleet.cx_file, cortex_fleet.cx_extent, cortex_fleet.cx_small,
     cortex_fleet.cx_node TO cortex_fleet_node;
+-- Not whether and how fast parts are spread: that is an operator's.
+GRANT UPDATE (part, from_owner, to_node, until, ended_at, moves, failures, in_a_row)
+    ON cortex_fleet.cx_balance TO cortex_fleet_node;

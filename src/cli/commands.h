@@ -175,6 +175,7 @@
     X(fleet_parts)         \
     X(fleet_nodes)         \
     X(fleet_drain)         \
+    X(fleet_balance)       \
     X(fleet_doctor)        \
     X(fleet_checkpoint)    \
     X(fleet_import)        \

@@ -160,6 +160,8 @@ typedef struct cx_fleet_row {
     cx_str owner;          /* empty = none */
     cx_str address;        /* empty = it is not served */
     cx_str moved_to;       /* empty = it was not */
+    cx_str going_to;       /* the node that it is being handed over to; empty = none */
+    uint64_t handed;       /* how often that was begun */
     int64_t lease_left_ms; /* <= 0: it has ended */
     bool stopped;
 } cx_fleet_row;
@@ -176,6 +178,7 @@ CX_RESULT cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
  *     stopped   F7: `detail` says why
  *     accepted  an operator accepted the state after a stop
  *     moved     it is in another database now
+ *     handed    its owner was told to give it to another node: `detail` is "to NODE"
  */
 typedef struct cx_fleet_event {
     cx_str part, owner, kind, detail; /* the owner, "NODE/process", that it is told of */
@@ -350,10 +353,11 @@ CX_RESULT cx_fleet_small_unlock(cx_fleet *fleet, unsigned part, cx_str name, cx_
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* This process is there and reached at `address`, for `part`.  *out_drain: an operator wants it to
- * give its part back, and to take none. */
-CX_RESULT cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool *out_drain,
-                             cx_err *err);
+/* This process is there and reached at `address`, for `part`; `balances`: with its part it takes
+ * part in cx_fleet_balance_step.  *out_drain: an operator wants it to give its part back, and to
+ * take none. */
+CX_RESULT cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool balances,
+                             bool *out_drain, cx_err *err);
 CX_RESULT cx_fleet_node_leave(cx_fleet *fleet, cx_err *err);
 /* *out_count processes of that node's name were told. */
 CX_RESULT cx_fleet_drain(cx_fleet *fleet, cx_str node, bool drain, uint64_t *out_count,
@@ -372,7 +376,32 @@ CX_RESULT cx_fleet_list_nodes(cx_fleet *fleet, cx_fleet_each_node *each, void *a
 CX_RESULT cx_fleet_address_of(cx_fleet *fleet, unsigned part, char *address, bool *out_own,
                               cx_err *err);
 
-/* Whether no lease is on: one query that changes nothing, for who waits. */
-CX_RESULT cx_fleet_is_free(cx_fleet *fleet, unsigned part, bool *out_free, cx_err *err);
+/* Whether no lease is on, and the part is not on its way to another node: one query that changes
+ * nothing, for who waits.  *out_comes: it is on its way to this one. */
+CX_RESULT cx_fleet_is_free(cx_fleet *fleet, unsigned part, bool *out_free, bool *out_comes,
+                           cx_err *err);
+
+/* --- spreading parts over nodes (balance.c) --------------------------------------------------- */
+
+#define CX_FLEET_BALANCE_MS_MIN 100
+#define CX_FLEET_BALANCE_MS_MAX 86400000
+
+/* By the process that serves `part` as `owner`, once a second, and while it hands the part over.
+ * *out_hands: it is to give the part back now, to the node whose name is in `to`, of
+ * CX_FLEET_NODE_MAX + 1 bytes. */
+CX_RESULT cx_fleet_balance_step(cx_fleet *fleet, unsigned part, const char *owner, char *to,
+                                bool *out_hands, cx_err *err);
+
+typedef struct cx_fleet_balance {
+    bool enabled;
+    uint64_t after_ms; /* a node is there, and a part at its owner, for so long before a move */
+    uint64_t moves, failures; /* that ended; that ended otherwise than they were planned */
+    cx_str part, from, to;    /* the move that is on: a part and two nodes; empty = none is */
+} cx_fleet_balance;
+CX_RESULT cx_fleet_balance_read(cx_fleet *fleet, cx_arena *arena, cx_fleet_balance *out,
+                                cx_err *err);
+/* By the owner of the tables.  NULL and 0 leave what is set; a move that is on goes on. */
+CX_RESULT cx_fleet_balance_set(cx_fleet *fleet, const bool *enabled, uint64_t after_ms,
+                               cx_err *err);
 
 #endif

@@ -14,6 +14,7 @@
  *   copy.c       a part into another database
  *   small.c      files that need no lease
  *   nodes.c      processes that serve
+ *   balance.c    parts spread over them
  *   list.c       parts and server as an operator sees them
  *   files.c ..   the files of a part as a cx_io (files.h)
  */
@@ -89,6 +90,7 @@ cx_digest cx_fleet_kept_end(cx_fleet_kept *kept, uint64_t base, const cx_digest 
 #define CX_T_SMALL "cortex_fleet.cx_small"
 #define CX_T_NODE "cortex_fleet.cx_node"
 #define CX_T_EVENT "cortex_fleet.cx_event"
+#define CX_T_BALANCE "cortex_fleet.cx_balance"
 #define CX_T_FLEET "cortex_fleet.cx_fleet"
 #define CX_T_MIGRATION "cortex_fleet.cx_migration"
 /* SQL: COMMIT waits for a standby. */
@@ -177,6 +179,11 @@ CX_RESULT cx_fleet_stop(cx_fleet *fleet, cx_fleet_part *part, const char *why, c
 /* The commit or renewal changed no row: says why, and drops the part when it is lost.  *out_again:
  * it is as it was known, and may be tried again. */
 CX_RESULT cx_fleet_why_refused(cx_fleet *fleet, cx_fleet_part *part, bool *out_again, cx_err *err);
+
+/* --- nodes.c ---------------------------------------------------------------------------------- */
+
+/* The name of the node: the owner's, without the process. */
+cx_str cx_fleet_node_name(const cx_fleet *fleet);
 
 /* --- resolve.c -------------------------------------------------------------------------------- */
 

@@ -28,7 +28,9 @@ static cx_status read_part_row(void *arg, const cx_pg_value *columns, cx_err *er
                         .fences = (uint64_t)columns[14].i,
                         .base = (uint64_t)columns[15].i,
                         .quota = (uint64_t)columns[16].i,
-                        .stored = (uint64_t)columns[17].i};
+                        .stored = (uint64_t)columns[17].i,
+                        .handed = (uint64_t)columns[18].i,
+                        .going_to = columns[19].text};
     CX_TRY(cx_fleet_read_digest(&columns[5], &row.head, err));
     if (columns[2].text.size != sizeof row.id || columns[0].i < 0 ||
         columns[0].i >= CX_FLEET_PARTS_MAX)
@@ -40,10 +42,10 @@ static cx_status read_part_row(void *arg, const cx_pg_value *columns, cx_err *er
 
 cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx_err *err)
 {
-    static const cx_pg_type types[] = {CX_PG_INT,   CX_PG_TEXT, CX_PG_BYTES, CX_PG_INT,  CX_PG_INT,
-                                       CX_PG_BYTES, CX_PG_INT,  CX_PG_TEXT,  CX_PG_TEXT, CX_PG_TEXT,
-                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT,   CX_PG_BOOL, CX_PG_INT,
-                                       CX_PG_INT,   CX_PG_INT,  CX_PG_INT};
+    static const cx_pg_type types[] = {
+        CX_PG_INT,  CX_PG_TEXT, CX_PG_BYTES, CX_PG_INT, CX_PG_INT, CX_PG_BYTES, CX_PG_INT,
+        CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT,  CX_PG_INT, CX_PG_INT, CX_PG_INT,   CX_PG_BOOL,
+        CX_PG_INT,  CX_PG_INT,  CX_PG_INT,   CX_PG_INT, CX_PG_INT, CX_PG_TEXT};
     listing l = {each, arg};
     CX_TRY(cx_fleet_need_connection(fleet, err));
     return cx_pg_query(
@@ -54,13 +56,16 @@ cx_status cx_fleet_list(cx_fleet *fleet, cx_fleet_each_part *each, void *arg, cx
         "(SELECT count(*) FROM " CX_T_FILE " f WHERE f.part = p.part), "
         "s.stops, coalesce(s.stop > coalesce(s.accepted, 0), false), s.fences, p.base, "
         "coalesce(p.quota_bytes, 0), "
-        "CASE WHEN p.quota_bytes IS NULL THEN 0 ELSE " CX_FLEET_STORED " END FROM " CX_T_PART
+        "CASE WHEN p.quota_bytes IS NULL THEN 0 ELSE " CX_FLEET_STORED " END, s.handed, "
+        "coalesce((SELECT b.to_node FROM " CX_T_BALANCE " b WHERE b.part = p.part AND b.until > "
+        "now()), '') FROM " CX_T_PART
         " p CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE e.kind = 'stopped') AS stops, "
         "count(*) FILTER (WHERE e.kind = 'fenced') AS fences, "
+        "count(*) FILTER (WHERE e.kind = 'handed') AS handed, "
         "max(e.id) FILTER (WHERE e.kind = 'stopped') AS stop, "
         "max(e.id) FILTER (WHERE e.kind = 'accepted') AS accepted "
         "FROM " CX_T_EVENT " e WHERE e.part = p.part AND e.kind IN ('stopped', 'fenced', "
-        "'accepted')) s ORDER BY 1",
+        "'accepted', 'handed')) s ORDER BY 1",
         NULL, 0, types, CX_COUNT_OF(types), read_part_row, &l, NULL, err);
 }
 

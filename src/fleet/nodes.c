@@ -10,20 +10,20 @@ static cx_status read_flag(void *arg, const cx_pg_value *columns, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The name of the node: the owner's, without the process. */
-static cx_str node_of(const cx_fleet *fleet)
+cx_str cx_fleet_node_name(const cx_fleet *fleet)
 {
     const char *slash = strrchr(fleet->owner, '/');
     return (cx_str){fleet->owner, (size_t)(slash - fleet->owner)};
 }
 
-cx_status cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool *out_drain,
-                             cx_err *err)
+cx_status cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool balances,
+                             bool *out_drain, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_BOOL};
-    const cx_pg_value values[] = {cx_fleet_text(fleet->owner), cx_fleet_str(node_of(fleet)),
-                                  cx_fleet_int(part), cx_fleet_text(address),
-                                  cx_fleet_text(cx_version())};
+    const cx_pg_value values[] = {
+        cx_fleet_text(fleet->owner), cx_fleet_str(cx_fleet_node_name(fleet)),
+        cx_fleet_int(part),          cx_fleet_text(address),
+        cx_fleet_text(cx_version()), {.type = CX_PG_BOOL, .b = balances}};
     *out_drain = false;
     if (strlen(address) > CX_FLEET_ADDRESS_MAX)
         return cx_fail(err, CX_E_LIMIT, "an address has at most %d bytes", CX_FLEET_ADDRESS_MAX);
@@ -31,8 +31,9 @@ cx_status cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address
     /* A process that is new takes over what its node was told. */
     return cx_pg_query(
         fleet->pg,
-        "INSERT INTO " CX_T_NODE " AS n (owner, node, part, address, version, draining) "
-        "SELECT $1, $2, $3, $4, $5, coalesce((SELECT bool_or(o.draining) FROM " CX_T_NODE
+        "INSERT INTO " CX_T_NODE " AS n (owner, node, part, address, version, balances, "
+        "draining) SELECT $1, $2, $3, $4, $5, $6, coalesce((SELECT bool_or(o.draining) "
+        "FROM " CX_T_NODE
         " o WHERE o.node = $2), false) ON CONFLICT (owner) DO UPDATE SET seen_at = now(), "
         "address = excluded.address RETURNING draining",
         values, CX_COUNT_OF(values), types, 1, read_flag, out_drain, NULL, err);
@@ -124,25 +125,5 @@ cx_status cx_fleet_address_of(cx_fleet *fleet, unsigned part, char *address, boo
                     "coalesce(owner, '') FROM " CX_T_PART " WHERE part = $1",
                     values, 1, types, CX_COUNT_OF(types), read_where, &w, NULL, err));
     *out_own = w.own;
-    return CX_SUCCESS;
-}
-
-static cx_status read_free(void *arg, const cx_pg_value *columns, cx_err *err)
-{
-    (void)err;
-    *(bool *)arg = columns[0].b;
-    return CX_SUCCESS;
-}
-
-cx_status cx_fleet_is_free(cx_fleet *fleet, unsigned part, bool *out_free, cx_err *err)
-{
-    static const cx_pg_type types[] = {CX_PG_BOOL};
-    const cx_pg_value values[] = {cx_fleet_int(part)};
-    bool is_free = false;
-    CX_TRY(cx_fleet_need_connection(fleet, err));
-    CX_TRY(cx_pg_query(
-        fleet->pg, "SELECT coalesce(lease_until <= now(), true) FROM " CX_T_PART " WHERE part = $1",
-        values, 1, types, 1, read_free, &is_free, NULL, err));
-    *out_free = is_free;
     return CX_SUCCESS;
 }

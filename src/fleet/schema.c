@@ -12,10 +12,10 @@
 #include "fleet/internal.h"
 #include "rules/api.h"
 
-#define MIGRATIONS 2
+#define MIGRATIONS 3
 #define INIT_ANSWER_MS 60000
-static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql",
-                                              "sql/fleet/002_bounds.sql"};
+static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql", "sql/fleet/002_bounds.sql",
+                                              "sql/fleet/003_balance.sql"};
 
 static cx_str text_of(const char *name)
 {

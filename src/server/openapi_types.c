@@ -349,7 +349,8 @@ const cx_api_type cx_api_types[] = {
      "last: string|null, model: string|null, name: string, path: string|null, source: string, "
      "steps: integer, title: string|null, tokens_input: integer, tokens_output: integer}"},
     {"FleetPart", "{address: string|null, bytes_written: integer, commits: integer, epoch: integer, "
-     "fences: integer, files: integer, id: string, lease_left_ms: integer, moved: boolean, name: string, "
+     "fences: integer, files: integer, going_to: string|null, handed: integer, id: string, "
+     "lease_left_ms: integer, moved: boolean, name: string, "
      "node: string|null, part: integer, quota_bytes: integer|null, served: boolean, stopped: boolean, "
      "stored_bytes: integer|null}"},
     {"FleetNode", "{address: string, draining: boolean, node: string, part: string, "

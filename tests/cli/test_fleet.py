@@ -18,7 +18,7 @@ import cluster  # noqa: E402
 
 CLUSTER = None
 SCHEMAS = {"init": "fleet_init", "add": "fleet_add", "status": "fleet_status", "parts": "fleet_parts", "nodes": "fleet_nodes",
-           "drain": "fleet_drain", "doctor": "fleet_doctor", "import": "fleet_copied", "export": "fleet_copied",
+           "drain": "fleet_drain", "balance": "fleet_balance", "doctor": "fleet_doctor", "import": "fleet_copied", "export": "fleet_copied",
            "move": "fleet_move", "config": "fleet_config", "quota": "fleet_quota", "prune": "fleet_prune", "checkpoint": "fleet_checkpoint"}
 VERIFY = sibling("cortex-verify")
 
@@ -104,7 +104,7 @@ def stop_the_server():
 def tables_are_made_once_and_not_for_another_fleet():
     with Place(tables=False) as p:
         check("NoFleet" in p.fleet("status", code=2))
-        check("ran 2 migrations" in p.fleet("init", "--no-standby"))
+        check("ran 3 migrations" in p.fleet("init", "--no-standby"))
         first = p.fleet_json("status")
         check("up to date" in p.fleet("init", "--no-standby"))
         check(p.fleet_json("status")["id"] == first["id"] and len(first["id"]) == 32 and not first["strict"], first)
@@ -315,6 +315,9 @@ def every_answer_has_its_schema():
             "('n1/0123456789abcdef', 'n1', 1, '127.0.0.1:1', '1.0')")
         sql("UPDATE cortex_fleet.cx_part SET owner = 'n1/0123456789abcdef', address = '127.0.0.1:2', "
             "lease_until = now() + interval '1 hour' WHERE part = 1")
+        shown = p.fleet_json("balance", "--off", "--after", "7")
+        check(shown["balance"]["after_ms"] == 7000 and not shown["balance"]["enabled"], shown)
+        check([(n["node"], n["parts"], n["processes"]) for n in shown["nodes"]] == [("n1", 1, 1)], shown)
         check(p.fleet_json("drain", "n1")["processes"] == 1)
         node = p.fleet_json("nodes")["nodes"][0]
         check(node["draining"] and node["state"] == "drains" and node["part"] == "team-b", node)

@@ -440,6 +440,7 @@ ROWS = {
     "fleet parts": ["--database {S}", "--database postgresql://{S}@127.0.0.1:1/x"],
     "fleet nodes": ["--database {S}", "--database postgresql://{S}@127.0.0.1:1/x"],
     "fleet drain": ["{S} --database postgresql://127.0.0.1:1/x", "{S} --undo --database {S}"],
+    "fleet balance": ["--database {S}", "--off --after {S} --database postgresql://{S}@127.0.0.1:1/x"],
     "fleet doctor": ["--database {S}", "--accept {S}"],
     "fleet checkpoint": ["--part {S} --database {S}", "--check {S} --database postgresql://127.0.0.1:1/x",
                          "--check {badnote} --database postgresql://127.0.0.1:1/{S}",

@@ -197,6 +197,8 @@ static void put_part(part_list *l, const cx_fleet_row *row)
     cx_json_put_uint(&json, "commits", row->next);
     cx_json_put_uint(&json, "epoch", row->epoch);
     cx_json_put_uint(&json, "files", row->files);
+    cx_json_put_maybe(&json, "going_to", cx_cli_fleet_kept(l->job, row->going_to));
+    cx_json_put_uint(&json, "handed", row->handed);
     cx_json_put_digest(&json, "head", &row->head);
     cx_json_put_hex(&json, "id", cx_bytes_from(row->id, sizeof row->id));
     cx_json_put_int(&json, "lease_left_ms", row->lease_left_ms);
@@ -241,6 +243,8 @@ static cx_status add_part(void *arg, const cx_fleet_row *row, cx_err *err)
         cx_shown_add(out, row->owner);
         cx_buf_add_z(out, row->address.size == 0 ? "" : " at ");
         cx_shown_add(out, row->address);
+        cx_buf_add_z(out, row->going_to.size == 0 ? "" : ", goes to ");
+        cx_shown_add(out, row->going_to);
     } else {
         cx_buf_add_z(out, "free");
     }
@@ -291,9 +295,11 @@ static cx_status count_part(void *arg, const cx_fleet_row *row, cx_err *err)
 }
 
 static cx_status put_status(const fleet_job *job, const part_list *l, const cx_fleet_server *server,
-                            const uint8_t id[16], cx_buf *out, cx_err *err)
+                            const cx_fleet_balance *balance, const uint8_t id[16], cx_buf *out,
+                            cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
+    cx_cli_fleet_put_balance(&json, balance);
     cx_json_put_uint(&json, "bytes_written", l->bytes);
     cx_json_put_uint(&json, "commits", l->commits);
     cx_json_put_hex(&json, "id", cx_bytes_from(id, 16));
@@ -313,12 +319,14 @@ static cx_status status_work(fleet_job *job, cx_err *err)
 {
     part_list l = {.job = job};
     cx_fleet_server server;
+    cx_fleet_balance balance;
     uint8_t id[16];
     CX_TRY(cx_fleet_list(job->fleet, count_part, &l, err));
     CX_TRY(cx_fleet_server_of(job->fleet, &server, err));
+    CX_TRY(cx_fleet_balance_read(job->fleet, &job->cli->arena, &balance, err));
     cx_fleet_id(job->fleet, id);
     if (job->json)
-        return put_status(job, &l, &server, id, &job->out, err);
+        return put_status(job, &l, &server, &balance, id, &job->out, err);
     cx_buf_add_z(&job->out, "fleet    ");
     cx_hex_add(&job->out, cx_bytes_from(id, sizeof id));
     cx_buf_printf(&job->out, "%s\nserver   PostgreSQL ",
@@ -330,6 +338,9 @@ static cx_status status_work(fleet_job *job, cx_err *err)
                   server.read_only ? ", a standby" : "",
                   server.standby_named ? ", waits for a standby" : "", l.count, l.owned, l.served,
                   l.stopped, l.commits, l.bytes);
+    cx_buf_add_z(&job->out, "spread   ");
+    cx_cli_fleet_add_balance(&job->out, &balance);
+    cx_buf_add_byte(&job->out, '\n');
     return CX_SUCCESS;
 }
 
@@ -342,7 +353,7 @@ const cx_cli_command cx_cli_fleet_status = {
     .name = "fleet status",
     .purpose = "show what a fleet contains, and how its server is set",
     .about = "Shows the fleet's id, whether commits wait for a standby, and how many parts are "
-             "owned by a process, served, or stopped.",
+             "owned by a process, served, or stopped, and how they are spread over nodes.",
     .options = plain_options,
     .option_count = CX_COUNT_OF(plain_options),
     .exits = "0 answered" CX_CLI_EXITS_DATABASE,

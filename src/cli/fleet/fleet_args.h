@@ -44,6 +44,10 @@ int cx_cli_fleet_run(cx_cli *cli, const cx_cli_args *args, cx_cli_fleet_use use,
                      cx_cli_fleet_work *work);
 /* Members quota_bytes and stored_bytes, null without a quota. */
 void cx_cli_fleet_put_quota(cx_json_list *json, uint64_t quota, uint64_t stored);
+/* Members of how parts are spread over nodes; part, from and to are null while none is moved. */
+void cx_cli_fleet_put_balance(cx_json_list *json, const cx_fleet_balance *balance);
+/* .. as a sentence. */
+void cx_cli_fleet_add_balance(cx_buf *out, const cx_fleet_balance *balance);
 /* Takes the part; CX_E_BUSY "Locked" while another process owns it. */
 CX_RESULT cx_cli_fleet_take(cx_fleet *fleet, cx_fleet_part *part, cx_str name, cx_err *err);
 /* A copy that lives as long as the answer. */

@@ -31,6 +31,7 @@
 #define STEP_MS 50
 #define REFUSED_SHOWN_MS 10000
 #define HELD_SHOWN_MS 250 /* shorter is not worth a line */
+#define HANDED_MS 5000    /* a part that was given back for a node is taken by it within */
 #define MS UINT64_C(1000000)
 
 #define BUSY_DETAIL "no node of the fleet serves this part now"
@@ -56,7 +57,8 @@ typedef struct node {
     /* As connections were handed on last. */
     cx_serve_state state;
     char owner[CX_FLEET_ADDRESS_MAX + 1];
-    bool drains;
+    bool drains, hands;
+    uint64_t given_ns; /* the worker has ended, for another node; 0 = it has not */
     /* Of the forwarder's thread: what was told last, and when. */
     char refused[512];
     uint64_t refused_ns;
@@ -268,6 +270,7 @@ static bool is_parents(const char *name)
                                         "otlp-grpc",
                                         "connections-per-address",
                                         "worker-timeout",
+                                        "keep-part",
                                         "node-tls-cert",
                                         "node-tls-key",
                                         "node-tls-ca",
@@ -362,8 +365,12 @@ static cx_status open_node(node *n, cx_err *err)
     const char *clients = address_text(&n->cli->arena, &n->outer).data;
     if (clients == NULL)
         return cx_fail_nomem(err);
-    n->known = (cx_serve_node){
-        .url = n->url, .name = n->name, .address = n->address, .clients = clients, .part = n->part};
+    n->known = (cx_serve_node){.url = n->url,
+                               .name = n->name,
+                               .address = n->address,
+                               .clients = clients,
+                               .part = n->part,
+                               .balances = !cx_cli_has(n->args, "keep-part")};
     CX_TRY(cx_serve_node_open(&n->known, err));
     return cx_serve_watch_open(&n->process.watch, err);
 }
@@ -428,16 +435,47 @@ static void say_held(node *n, uint64_t held)
     n->held_ns = n->held_most = 0;
 }
 
-/* Looks at what is known, and hands connections on accordingly; whether an operator drains. */
+/* N5, with the lock held: whether the part is another node's to take.  Not any more when one has
+ * it, or none does soon. */
+static bool look_at_move(node *n)
+{
+    cx_serve_node *known = &n->known;
+    bool ready = n->process.state == CX_SERVE_READY;
+    memcpy(known->serving, ready ? n->process.owner : "", ready ? sizeof known->serving : 1);
+    if (!known->hands)
+        n->given_ns = 0;
+    else if (n->process.child != NULL)
+        return true;
+    else if (n->given_ns == 0)
+        n->given_ns = now_ns();
+    if (n->given_ns != 0 && (known->owner[0] != 0 || now_ns() >= n->given_ns + HANDED_MS * MS))
+        known->hands = false;
+    return known->hands;
+}
+
+static void say_move(const node *n, bool hands, const char *to)
+{
+    if (hands)
+        cx_cli_complain("serve: this node has more parts than its share, and hands the part %.*s "
+                        "over to the node %s",
+                        (int)n->part.size, n->part.data, to);
+    else if (n->owner[0] == 0)
+        cx_cli_complain("serve: no node has taken the part %.*s over: this one takes it again",
+                        (int)n->part.size, n->part.data);
+}
+
+/* Looks at what is known, and hands connections on accordingly; whether the part is to be given
+ * back. */
 static bool look(node *n)
 {
     cx_tcp_address other;
-    char owner[CX_FLEET_ADDRESS_MAX + 1];
+    char owner[CX_FLEET_ADDRESS_MAX + 1], to[CX_FLEET_NODE_MAX + 1];
     cx_forward_counts counts = cx_forward_count(n->forward);
     bool ready = n->process.state == CX_SERVE_READY;
     cx_lock_enter(&n->known.lock);
-    bool drains = n->known.drains;
+    bool drains = n->known.drains, hands = look_at_move(n);
     memcpy(owner, n->known.owner, sizeof owner);
+    memcpy(to, n->known.to, sizeof to);
     n->known.hurries = !ready && (owner[0] == 0 || counts.held != 0);
     cx_lock_leave(&n->known.lock);
     if (drains != n->drains)
@@ -449,18 +487,21 @@ static bool look(node *n)
         say_state(n);
     }
     say_held(n, counts.held);
-    n->drains = drains;
-    n->state = n->process.state;
     memcpy(n->owner, owner, sizeof owner);
-    return drains;
+    if (hands != n->hands)
+        say_move(n, hands, to);
+    n->drains = drains;
+    n->hands = hands;
+    n->state = n->process.state;
+    return drains || hands;
 }
 
 static void step(node *n, bool wanted, uint32_t wait_ms)
 {
     cx_forward_counts counts = cx_forward_count(n->forward);
-    bool drains = look(n);
+    bool gives = look(n);
     n->process.counts = counts;
-    cx_serve_process_step(&n->process, wanted && !drains, counts.own, wait_ms);
+    cx_serve_process_step(&n->process, wanted && !gives, counts.own, wait_ms);
     (void)look(n);
 }
 

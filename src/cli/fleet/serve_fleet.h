@@ -18,6 +18,8 @@
  *   N4  A worker that does not answer is killed.  When a worker is dead, and only then, its lease
  *       is ended without waiting; that it is the dead one's is told by an owner that no other
  *       worker ever had, and safety does not rest on it (F1).
+ *   N5  A part that is handed over to another node (fleet/balance.c) is given back as for an
+ *       operator who drains; when no one has it soon after, this node takes it again.
  */
 #ifndef CX_CLI_FLEET_SERVE_FLEET_H
 #define CX_CLI_FLEET_SERVE_FLEET_H
@@ -131,18 +133,23 @@ struct cx_serve_node {
     const char *address; /* of the inner socket, as others reach it */
     const char *clients; /* where clients connect, for operators */
     cx_str part;
+    bool balances; /* N5 */
     cx_thread thread;
     cx_lock lock;
     /* Under the lock. */
     bool ends, hurries;                   /* asked of the thread */
     bool drains;                          /* an operator wants it */
+    char serving[CX_FLEET_OWNER_SIZE];    /* as which the own worker serves; "" = it does not */
+    bool hands;                           /* N5: the part is to go.. */
+    char to[CX_FLEET_NODE_MAX + 1];       /* .. to this node */
     bool has_others;                      /* nodes of the same part that were heard of just now */
     char owner[CX_FLEET_ADDRESS_MAX + 1]; /* where the part is served now; "" = nowhere known */
     char dead[CX_SERVE_DEAD_MAX][CX_FLEET_OWNER_SIZE]; /* whose leases end; "" = none */
     /* Of the thread. */
     cx_fleet *fleet;
     unsigned number;
-    bool silent; /* the database was not reached last time */
+    bool silent;                     /* the database was not reached last time */
+    char asked[CX_FLEET_OWNER_SIZE]; /* the owner that is, or was, to give the part back */
 };
 
 /* Asks once, so that what cannot work is an error, and goes on in a thread. */

@@ -41,7 +41,8 @@ static cx_status tell(cx_serve_node *node, cx_err *err)
 {
     bool drains = false;
     CX_TRY(connect_node(node, err));
-    CX_TRY(cx_fleet_node_tell(node->fleet, node->number, node->clients, &drains, err));
+    CX_TRY(
+        cx_fleet_node_tell(node->fleet, node->number, node->clients, node->balances, &drains, err));
     cx_lock_enter(&node->lock);
     node->drains = drains;
     cx_lock_leave(&node->lock);
@@ -76,6 +77,37 @@ static cx_status ask(cx_serve_node *node, cx_err *err)
     (void)memcpy(node->owner, strcmp(address, node->address) == 0 ? "" : address,
                  strcmp(address, node->address) == 0 ? 1 : strlen(address) + 1);
     node->has_others = o.found;
+    cx_lock_leave(&node->lock);
+    return CX_SUCCESS;
+}
+
+/* --- parts spread over nodes ------------------------------------------------------------------ */
+
+/* As which owner to ask; false: this node neither serves the part nor hands it over. */
+static bool is_asked(cx_serve_node *node)
+{
+    cx_lock_enter(&node->lock);
+    if (node->serving[0] != 0)
+        memcpy(node->asked, node->serving, sizeof node->asked);
+    bool asks = node->serving[0] != 0 || node->hands;
+    cx_lock_leave(&node->lock);
+    return node->balances && asks;
+}
+
+/* N5 */
+static cx_status balance(cx_serve_node *node, cx_err *err)
+{
+    char to[CX_FLEET_NODE_MAX + 1];
+    bool hands = false;
+    if (!is_asked(node))
+        return CX_SUCCESS;
+    CX_TRY(connect_node(node, err));
+    CX_TRY(cx_fleet_balance_step(node->fleet, node->number, node->asked, to, &hands, err));
+    cx_lock_enter(&node->lock);
+    bool begins = hands && !node->hands && strcmp(node->serving, node->asked) == 0;
+    if (begins)
+        memcpy(node->to, to, sizeof node->to);
+    node->hands = begins || (hands && node->hands);
     cx_lock_leave(&node->lock);
     return CX_SUCCESS;
 }
@@ -159,6 +191,8 @@ static void run_node(void *arg)
         }
         if (!cx_failed(status) && now >= ask_ns) {
             status = ask(node, &err);
+            if (!cx_failed(status))
+                status = balance(node, &err);
             asked = true;
         }
         if (cx_failed(status) || now >= ask_ns)

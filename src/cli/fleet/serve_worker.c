@@ -12,6 +12,7 @@
 #include "cli/fleet/part_home.h"
 
 #define ASK_MS 500      /* between questions whether the part is free */
+#define COMES_MS 50     /* .. while it is handed over to this node */
 #define ANSWER_MS 3000  /* of the database */
 #define SILENT_MS 10000 /* of the parent, which says something every second */
 
@@ -71,13 +72,13 @@ bool cx_serve_worker_was_told(const cx_err *err)
 /* Failures after the first answer are those of a database that fails over: it is asked again. */
 static cx_status wait_until_free(cx_fleet *fleet, unsigned part, const sigset_t *ends, cx_err *err)
 {
-    bool is_free = false;
-    CX_TRY(cx_fleet_is_free(fleet, part, &is_free, err));
+    bool is_free = false, comes = false;
+    CX_TRY(cx_fleet_is_free(fleet, part, &is_free, &comes, err));
     while (!is_free) {
-        if (cx_machine_await_signal(ends, ASK_MS * UINT64_C(1000000)) != 0)
+        if (cx_machine_await_signal(ends, (comes ? COMES_MS : ASK_MS) * UINT64_C(1000000)) != 0)
             return told_to_end(err);
-        if (cx_failed(cx_fleet_is_free(fleet, part, &is_free, NULL)))
-            is_free = false;
+        if (cx_failed(cx_fleet_is_free(fleet, part, &is_free, &comes, NULL)))
+            is_free = comes = false;
     }
     return CX_SUCCESS;
 }

@@ -773,6 +773,9 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("worker-timeout", 0, CX_CLI_COUNT, "SECONDS",
                "With --fleet: a worker that has not answered for so long is killed, and its part "
                "is given back for it; 1 to 600, default 5."),
+    CX_CLI_OPT_FLAG("keep-part", 0,
+                    "With --fleet: neither hand the part over to a node that has fewer, nor be "
+                    "given it for that ('cortex fleet balance')."),
     CX_CLI_OPT("hold", 0, CX_CLI_COUNT, "SECONDS",
                "With --fleet: how long a connection waits while no node serves the part; 1 to "
                "3600, default 30."),

@@ -57,6 +57,8 @@ static void put_part(cx_json_list *parts, const cx_watched_fleet *fleet,
     cx_json_put_uint(&json, "epoch", part->epoch);
     cx_json_put_uint(&json, "fences", part->fences);
     cx_json_put_uint(&json, "files", part->files);
+    cx_json_put_maybe(&json, "going_to", part->going_to);
+    cx_json_put_uint(&json, "handed", part->handed);
     cx_json_put_hex(&json, "id", cx_bytes_from(part->id, sizeof part->id));
     cx_json_put_int(&json, "lease_left_ms", part->lease_left_ms);
     cx_json_put_bool(&json, "moved", part->moved_to.size != 0);
@@ -250,6 +252,14 @@ static uint64_t served_of(const cx_watched_part *part)
 {
     return part->address.size != 0;
 }
+static uint64_t handed_of(const cx_watched_part *part)
+{
+    return part->handed;
+}
+static uint64_t going_of(const cx_watched_part *part)
+{
+    return part->going_to.size != 0;
+}
 static uint64_t stopped_of(const cx_watched_part *part)
 {
     return part->stopped;
@@ -268,6 +278,10 @@ static const part_metric part_metrics[] = {
     {"cortex_fleet_part_stored_bytes", "gauge", "What it has, of a part with a quota.", stored_of,
      true},
     {"cortex_fleet_part_served", "gauge", "1 while a node serves the part.", served_of, false},
+    {"cortex_fleet_part_handed_total", "counter",
+     "Times that the part was to go to a node with fewer.", handed_of, false},
+    {"cortex_fleet_part_going", "gauge", "1 while it is handed over to another node.", going_of,
+     false},
     {"cortex_fleet_part_stopped", "gauge", "1 until an operator accepts its state.", stopped_of,
      false}};
 

@@ -80,12 +80,14 @@ static cx_status note_part(void *arg, const cx_fleet_row *row, cx_err *err)
         .bytes = row->bytes,
         .files = row->files,
         .fences = row->fences,
+        .handed = row->handed,
         .quota = row->quota,
         .stored = row->stored,
         .name = kept(r, row->name),
         .node = row->lease_left_ms > 0 ? kept(r, node_of(row->owner)) : CX_STR(""),
         .address = row->lease_left_ms > 0 ? kept(r, row->address) : CX_STR(""),
         .moved_to = kept(r, row->moved_to),
+        .going_to = kept(r, row->going_to),
         .lease_left_ms = row->lease_left_ms > 0 ? row->lease_left_ms : 0,
         .stopped = row->stopped};
     memcpy(part->id, row->id, sizeof part->id);
@@ -256,7 +258,8 @@ static bool copy_rows(const cx_part_watch *w, cx_arena *arena, cx_watched_fleet 
         return false;
     for (size_t i = 0; i < w->parts.count; i++) {
         parts[i] = w->parts.items[i];
-        cx_str *texts[] = {&parts[i].name, &parts[i].node, &parts[i].address, &parts[i].moved_to};
+        cx_str *texts[] = {&parts[i].name, &parts[i].node, &parts[i].address, &parts[i].moved_to,
+                           &parts[i].going_to};
         if (!copy_texts(arena, texts, CX_COUNT_OF(texts)))
             return false;
     }

@@ -31,9 +31,11 @@ typedef struct cx_part_watch_options {
 
 typedef struct cx_watched_part {
     uint64_t number, epoch, commits, bytes, files, fences;
+    uint64_t handed;        /* times that it was to go to another node */
     uint64_t quota, stored; /* bytes of its log: allowed, 0 = any; and had, 0 without a quota */
     uint8_t id[16];
     cx_str name, node, address, moved_to; /* node: of the process that has it; empty = none has */
+    cx_str going_to;                      /* the node that it is being handed over to */
     int64_t lease_left_ms;
     bool stopped;
 } cx_watched_part;

@@ -465,6 +465,8 @@ export interface FleetPart {
   epoch: number;
   fences: number;
   files: number;
+  going_to: string | null;
+  handed: number;
   id: string;
   lease_left_ms: number;
   moved: boolean;

@@ -24,6 +24,8 @@ const part: FleetPart = {
   epoch: 1,
   fences: 0,
   files: 1,
+  going_to: null,
+  handed: 0,
   id: '00',
   lease_left_ms: 3001,
   moved: false,
