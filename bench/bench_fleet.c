@@ -15,12 +15,17 @@
  *
  *     CORTEX_TEST_PG_CONF=$'fsync=on\nfull_page_writes=on' tests/support/postgres.sh bench_fleet
  *
+ * `bench_fleet node PART RECORDS SECONDS` is one node for bench/fleet_scale.py (F2): it makes or
+ * takes the part, prints "ready", waits for a line, commits so many records at a time for so long,
+ * and prints what it did as JSON.
+ *
  * Takeover here is lease, chain and first commit; what the tables of a data directory add is not in
  * it.
  */
 #include "bench.h"
 
 #include <inttypes.h>
+#include <sys/resource.h>
 
 #include "db/api.h"
 #include "fleet/api.h"
@@ -324,6 +329,43 @@ static void open_database(const char *url)
     must(cx_fleet_init(url, false, NULL, &applied, &err), &err);
 }
 
+/* --- one node of several (F2) ----------------------------------------------------------------- */
+
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    (void)getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static int run_node(const char *url, char **words)
+{
+    worker *w = &a.workers[0];
+    double seconds = strtod(words[2], NULL);
+    char line[16];
+    size_t commits = 0;
+    a.count = strtoull(words[1], NULL, 10);
+    if (a.count == 0 || a.count > RECORDS_MAX || seconds <= 0) {
+        fprintf(stderr, "expected node PART, 1 to %d records, seconds\n", RECORDS_MAX);
+        return 2;
+    }
+    fill_bytes();
+    open_worker(url, words[0], LEASE_MS, w);
+    append_records(w); /* the statement is prepared */
+    printf("ready\n");
+    (void)fflush(stdout);
+    if (fgets(line, sizeof line, stdin) == NULL)
+        return 2;
+    double cpu = cpu_seconds(), begun = bench_seconds(CLOCK_MONOTONIC), now = begun;
+    for (; now < begun + seconds; commits++, now = bench_seconds(CLOCK_MONOTONIC))
+        append_records(w);
+    printf("{\"commits\": %zu, \"seconds\": %.6f, \"cpu\": %.6f}\n", commits, now - begun,
+           cpu_seconds() - cpu);
+    close_worker(w);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *url = getenv("CORTEX_TEST_PG");
@@ -333,6 +375,8 @@ int main(int argc, char **argv)
                             "CORTEX_TEST_PG names no database");
         return 0;
     }
+    if (argc == 5 && strcmp(argv[1], "node") == 0)
+        return run_node(url, argv + 2);
     fill_bytes();
     open_database(url);
     for (unsigned i = 0; i < WORKERS; i++) {
