@@ -384,6 +384,7 @@ static cx_status keep_and_parse(check *c, const cx_buf *text, cx_config_file *ou
         if (kept.data == NULL)
             return cx_fail_nomem(c->err);
     }
+    out->text = kept;
     return parse_config_file(c, kept, out);
 }
 

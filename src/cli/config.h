@@ -32,6 +32,7 @@ typedef enum cx_config_where {
 typedef struct cx_config_file {
     const char *path; /* NULL = there is no place for one */
     bool there;
+    cx_str text; /* what was read, in the arena of the command */
     const cx_setting *settings;
     size_t count;
 } cx_config_file;

@@ -256,8 +256,9 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *han
     x->received = 0;
     x->size_bytes = bytes;
     memcpy(x->text, target, size);
+    bool otlp_too = http->options.otlp_too && size >= 4 && memcmp(x->text, "/v1/", 4) == 0;
     const cx_request request = {.target = {x->text, size},
-                                .otlp = http->options.otlp,
+                                .otlp = http->options.otlp || otlp_too,
                                 .otlp_open = http->options.otlp_open};
     cx_call_init(&x->call, http->service, &request, x->text + size);
     return x;

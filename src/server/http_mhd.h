@@ -20,6 +20,7 @@ typedef struct cx_http_options {
     cx_service *service;
     bool otlp;            /* the listener for OTLP: serves only routes that are marked `otlp` */
     bool otlp_open;       /* .. without a token */
+    bool otlp_too;        /* what begins with /v1/ is for OTLP, with a token; the rest is not */
     int socket;           /* listening; the server's from now on, also when opening fails */
     const char *tls_cert; /* PEM text; NULL = no TLS */
     const char *tls_key;

@@ -159,6 +159,7 @@ static cx_status choose_http(cx_server *server, cx_http_options *out, cx_err *er
         connections = (unsigned)(descriptors - DESCRIPTORS_RESERVED);
     *out = (cx_http_options){
         .service = server->service,
+        .otlp_too = options->relayed_port != 0,
         .tls_cert = options->tls_cert_path == NULL ? NULL : (const char *)server->cert.data,
         .tls_key = options->tls_cert_path == NULL ? NULL : (const char *)server->key.data,
         .io_threads = value_or_default(options->io_threads, clamp(cores, 2, 4)),

@@ -5,10 +5,16 @@
 
 Over a PostgreSQL primary with a synchronous standby on loopback; skipped where no server is installed.
 """
+import http.client
+import itertools
 import json
+import pathlib
+import sys
 import time
 
-import kit
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "http"))
+import kit  # noqa: E402
+from agent import Agent, batch  # noqa: E402
 from kit import BIN, check, main, test
 from fleet_kit import Database, FACT, Fleet, Node, PATIENCE_S, SERVERS
 
@@ -127,6 +133,56 @@ def json_role():
     return sql[sql.index("-- roles.sql"):] + "; DROP ROLE IF EXISTS bounded; CREATE ROLE bounded LOGIN; GRANT cortex_fleet_node TO bounded"
 
 
+def sent(node, token, path, body):
+    """(status, answer) of a request with a token of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=PATIENCE_S)
+    try:
+        connection.request("POST", path, json.dumps(body), {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+    finally:
+        connection.close()
+
+
+def span(number):
+    at = str(1767225600000000000 + number)
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{
+        "traceId": f"{number:032x}", "spanId": f"{number:016x}", "name": "step " + "x" * 3000, "startTimeUnixNano": at,
+        "endTimeUnixNano": at}]}]}]}
+
+
+@test
+def a_full_quota_refuses_traces_and_exporters(database):
+    agent = Agent("ann")
+    with Bounded(database) as f:
+        token = json.loads(f.run("token", "add", "--name", "sender", "--scope", "trace:write", "--scope", "key:admin", "--json"))["token"]
+        one, two = f.pair()
+        status, said = sent(two, token, "/api/v1/covenant/public-keys", agent.registration())
+        check(status in (200, 201), status, said)
+        status, said = sent(two, token, "/api/v1/covenant/events", batch(agent.trace("t-1")))
+        check(status == 200 and said["accepted"] == 1, status, said)
+        status, said = sent(two, token, "/v1/traces", span(1))
+        check(status == 200, status, said)
+        f.run("fleet", "quota", f.part, "--bytes", "1K")
+        numbers = itertools.count(2)
+        wait(lambda: sent(two, token, "/v1/traces", span(next(numbers)))[0] == 507, "spans are recorded beyond the quota")
+        status, said = sent(two, token, "/v1/traces", span(next(numbers)))
+        check(status == 507 and f.part in said["message"] and "quota" in said["message"], status, said)
+        status, said = sent(two, token, "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": "1", "body": {
+            "stringValue": "a line"}}]}]}]})
+        check(status == 507, status, said)
+        before = one.ask("GET", "/api/v1/traces")[1]
+        status, said = sent(one, token, "/api/v1/covenant/events", batch(agent.trace("t-2", second=1, padding=3000)))
+        check(status == 507 and said["type"] == "urn:cortex:problem:quota", status, said)
+        check(one.ask("GET", "/api/v1/traces")[1] == before, "a trace that was refused is there")
+        # What is there is there once; and with room the same is recorded.
+        status, said = sent(one, token, "/api/v1/covenant/events", batch(agent.trace("t-1")))
+        check(status == 200 and said["results"][0]["status"] == "duplicate", status, said)
+        f.run("fleet", "quota", f.part, "--none")
+        wait(lambda: sent(two, token, "/api/v1/covenant/events", batch(agent.trace("t-2", second=1, padding=3000)))[0] == 200, "the quota stays")
+        check(sent(two, token, "/v1/traces", span(next(numbers)))[0] == 200)
+
+
 @test
 def retention_is_a_parts_own(database):
     with Bounded(database) as f:
@@ -162,6 +218,9 @@ def retention_is_a_parts_own(database):
         said = json.loads(f.ok("fleet", "config", part, "--set", str(f.folder / "part.toml"), "--json"))
         check(said == {"part": part, "settings": 'retention = ["note.old 1y"]\n'}, said)
         kit.expect(kit.run(BIN, "retention", "apply", "--dry-run", "--home", url, env=f.env), 0)
+        # A file that can be read only once is read once.
+        piped = kit.run(BIN, "fleet", "config", part, "--set", "/dev/stdin", "--json", env=f.env, stdin=b'retention = ["note.old 1y"]\n')
+        check(piped.returncode == 0 and json.loads(piped.stdout) == said, piped)
         for text, word in (('retention = ["x 1"', "part.toml: line 1"), ("nothing = 1\n", "nothing"), ("home = '/x'\n", "home")):
             (f.folder / "part.toml").write_text(text)
             done = kit.run(BIN, "fleet", "config", part, "--set", str(f.folder / "part.toml"), env=f.env)

@@ -31,18 +31,13 @@ static cx_status write_config(cx_cli_fleet_job *job, cx_str name, const cx_buf *
     return CX_SUCCESS;
 }
 
-/* A file that a command would refuse later is refused now. */
+/* A file that a command would refuse later is refused now.  It is read once: what is stored is what
+ * was checked. */
 static cx_status set_config(cx_cli_fleet_job *job, unsigned part, const char *path, cx_err *err)
 {
     cx_config_file checked = {0};
-    cx_buf text;
     CX_TRY(cx_config_read(job->cli, path, CX_CONFIG_HOME, &checked, err));
-    cx_buf_init(&text, job->cli->alloc);
-    cx_status status = cx_io_read_file(job->cli->io, path, CX_SETTINGS_BYTES_MAX, &text, err);
-    if (!cx_failed(status))
-        status = cx_fleet_small_write(job->fleet, part, config_name, cx_buf_bytes(&text), err);
-    cx_buf_done(&text);
-    return status;
+    return cx_fleet_small_write(job->fleet, part, config_name, cx_str_bytes(checked.text), err);
 }
 
 static cx_status config_work(cx_cli_fleet_job *job, cx_err *err)
