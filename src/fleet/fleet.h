@@ -353,11 +353,17 @@ CX_RESULT cx_fleet_small_unlock(cx_fleet *fleet, unsigned part, cx_str name, cx_
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
+/* Connections at the address of a node. */
+typedef struct cx_fleet_counts {
+    uint64_t open, held, own;             /* now: all, without a server, at its own worker */
+    uint64_t accepted, given_up, refused; /* since it began */
+} cx_fleet_counts;
+
 /* This process is there and reached at `address`, for `part`; `balances`: with its part it takes
  * part in cx_fleet_balance_step.  *out_drain: an operator wants it to give its part back, and to
  * take none. */
 CX_RESULT cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool balances,
-                             bool *out_drain, cx_err *err);
+                             const cx_fleet_counts *counts, bool *out_drain, cx_err *err);
 CX_RESULT cx_fleet_node_leave(cx_fleet *fleet, cx_err *err);
 /* *out_count processes of that node's name were told. */
 CX_RESULT cx_fleet_drain(cx_fleet *fleet, cx_str node, bool drain, uint64_t *out_count,
@@ -365,7 +371,8 @@ CX_RESULT cx_fleet_drain(cx_fleet *fleet, cx_str node, bool drain, uint64_t *out
 
 typedef struct cx_fleet_node_row {
     cx_str owner, node, part, address, version;
-    bool draining;
+    bool draining, has_counts; /* nodes of earlier versions do not tell them */
+    cx_fleet_counts counts;
     int64_t silent_ms, up_ms; /* since it was heard of last; since it began */
 } cx_fleet_node_row;
 typedef cx_status cx_fleet_each_node(void *arg, const cx_fleet_node_row *row, cx_err *err);

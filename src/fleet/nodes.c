@@ -17,13 +17,20 @@ cx_str cx_fleet_node_name(const cx_fleet *fleet)
 }
 
 cx_status cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address, bool balances,
-                             bool *out_drain, cx_err *err)
+                             const cx_fleet_counts *counts, bool *out_drain, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_BOOL};
+    const int64_t numbers[] = {(int64_t)counts->open,     (int64_t)counts->held,
+                               (int64_t)counts->own,      (int64_t)counts->accepted,
+                               (int64_t)counts->given_up, (int64_t)counts->refused};
     const cx_pg_value values[] = {
-        cx_fleet_text(fleet->owner), cx_fleet_str(cx_fleet_node_name(fleet)),
-        cx_fleet_int(part),          cx_fleet_text(address),
-        cx_fleet_text(cx_version()), {.type = CX_PG_BOOL, .b = balances}};
+        cx_fleet_text(fleet->owner),
+        cx_fleet_str(cx_fleet_node_name(fleet)),
+        cx_fleet_int(part),
+        cx_fleet_text(address),
+        cx_fleet_text(cx_version()),
+        {.type = CX_PG_BOOL, .b = balances},
+        {.type = CX_PG_INTS, .times = numbers, .count = CX_COUNT_OF(numbers)}};
     *out_drain = false;
     if (strlen(address) > CX_FLEET_ADDRESS_MAX)
         return cx_fail(err, CX_E_LIMIT, "an address has at most %d bytes", CX_FLEET_ADDRESS_MAX);
@@ -32,10 +39,10 @@ cx_status cx_fleet_node_tell(cx_fleet *fleet, unsigned part, const char *address
     return cx_pg_query(
         fleet->pg,
         "INSERT INTO " CX_T_NODE " AS n (owner, node, part, address, version, balances, "
-        "draining) SELECT $1, $2, $3, $4, $5, $6, coalesce((SELECT bool_or(o.draining) "
+        "counts, draining) SELECT $1, $2, $3, $4, $5, $6, $7, coalesce((SELECT bool_or(o.draining) "
         "FROM " CX_T_NODE
         " o WHERE o.node = $2), false) ON CONFLICT (owner) DO UPDATE SET seen_at = now(), "
-        "address = excluded.address RETURNING draining",
+        "address = excluded.address, counts = excluded.counts RETURNING draining",
         values, CX_COUNT_OF(values), types, 1, read_flag, out_drain, NULL, err);
 }
 
@@ -72,20 +79,31 @@ static cx_status read_node(void *arg, const cx_pg_value *columns, cx_err *err)
                                    .version = columns[4].text,
                                    .draining = columns[5].b,
                                    .silent_ms = columns[6].i,
-                                   .up_ms = columns[7].i};
+                                   .up_ms = columns[7].i,
+                                   .has_counts = columns[8].i >= 0,
+                                   .counts = {.open = (uint64_t)columns[8].i,
+                                              .held = (uint64_t)columns[9].i,
+                                              .own = (uint64_t)columns[10].i,
+                                              .accepted = (uint64_t)columns[11].i,
+                                              .given_up = (uint64_t)columns[12].i,
+                                              .refused = (uint64_t)columns[13].i}};
     return l->each(l->arg, &row, err);
 }
 
 cx_status cx_fleet_list_nodes(cx_fleet *fleet, cx_fleet_each_node *each, void *arg, cx_err *err)
 {
-    static const cx_pg_type types[] = {CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT,
-                                       CX_PG_TEXT, CX_PG_BOOL, CX_PG_INT,  CX_PG_INT};
+    static const cx_pg_type types[] = {CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT, CX_PG_TEXT,
+                                       CX_PG_BOOL, CX_PG_INT,  CX_PG_INT,  CX_PG_INT,  CX_PG_INT,
+                                       CX_PG_INT,  CX_PG_INT,  CX_PG_INT,  CX_PG_INT};
     node_list l = {each, arg};
     CX_TRY(cx_fleet_need_connection(fleet, err));
     return cx_pg_query(fleet->pg,
                        "SELECT n.owner, n.node, coalesce(p.name, ''), n.address, n.version, "
                        "n.draining, (extract(epoch FROM now() - n.seen_at) * 1000)::bigint, "
-                       "(extract(epoch FROM now() - n.started_at) * 1000)::bigint FROM " CX_T_NODE
+                       "(extract(epoch FROM now() - n.started_at) * 1000)::bigint, "
+                       "coalesce(n.counts[1], -1), coalesce(n.counts[2], 0), "
+                       "coalesce(n.counts[3], 0), coalesce(n.counts[4], 0), "
+                       "coalesce(n.counts[5], 0), coalesce(n.counts[6], 0) FROM " CX_T_NODE
                        " n LEFT JOIN " CX_T_PART
                        " p ON p.part = n.part ORDER BY n.node, n.started_at",
                        NULL, 0, types, CX_COUNT_OF(types), read_node, &l, NULL, err);

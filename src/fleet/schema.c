@@ -12,10 +12,11 @@
 #include "fleet/internal.h"
 #include "rules/api.h"
 
-#define MIGRATIONS 3
+#define MIGRATIONS 4
 #define INIT_ANSWER_MS 60000
 static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql", "sql/fleet/002_bounds.sql",
-                                              "sql/fleet/003_balance.sql"};
+                                              "sql/fleet/003_balance.sql",
+                                              "sql/fleet/004_counts.sql"};
 
 static cx_str text_of(const char *name)
 {

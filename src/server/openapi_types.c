@@ -353,7 +353,8 @@ const cx_api_type cx_api_types[] = {
      "lease_left_ms: integer, moved: boolean, name: string, "
      "node: string|null, part: integer, quota_bytes: integer|null, served: boolean, stopped: boolean, "
      "stored_bytes: integer|null}"},
-    {"FleetNode", "{address: string, draining: boolean, node: string, part: string, "
+    {"FleetNode", "{address: string, connections: FleetConnections|null, draining: boolean, "
+     "node: string, part: string, "
      "role: 'serves'|'opens'|'waits'|null, silent_ms: integer, state: 'up'|'drains'|'silent', up_ms: integer, "
      "version: string}"},
     {"FleetEvent", "{ago_ms: integer, at: string, detail: string|null, ended_lease: boolean, epoch: integer, "

@@ -104,7 +104,7 @@ def stop_the_server():
 def tables_are_made_once_and_not_for_another_fleet():
     with Place(tables=False) as p:
         check("NoFleet" in p.fleet("status", code=2))
-        check("ran 3 migrations" in p.fleet("init", "--no-standby"))
+        check("ran 4 migrations" in p.fleet("init", "--no-standby"))
         first = p.fleet_json("status")
         check("up to date" in p.fleet("init", "--no-standby"))
         check(p.fleet_json("status")["id"] == first["id"] and len(first["id"]) == 32 and not first["strict"], first)

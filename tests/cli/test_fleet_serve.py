@@ -177,6 +177,17 @@ def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
         wait(lambda: scraped(one)[0]["cortex_fleet_connections_total"][()] >= accepted + 5, "connections are counted")
         check(scraped(one)[0]["cortex_fleet_connections"][(("to", "own"),)] >= 0)
 
+        # .. and those of a node that hands them on.
+        held = http.client.HTTPConnection("127.0.0.1", two.port, timeout=PATIENCE_S)
+        held.request("GET", "/healthz")
+        check(held.getresponse().read())
+        of_two = tuple(sorted({"node": "two", "part": f.part, "to": "other"}.items()))
+        wait(lambda: scraped(one)[0]["cortex_fleet_node_connections"].get(of_two, 0) >= 1, "a connection that two hands on")
+        wait(lambda: next(n for n in f.listed() if n["node"] == "two")["connections"]["other"] >= 1, "the same in the list of nodes")
+        told = next(n for n in one.ask("GET", "/api/v1/nodes")[1]["nodes"] if n["node"] == "two")
+        check(told["connections"]["accepted"] >= 1 and told["connections"]["own"] == 0, told)
+        held.close()
+
         f.ok("fleet", "drain", "two")
         wait(lambda: scraped(one)[0]["cortex_fleet_node_draining"].get((("node", "two"), key[0])) == 1, "two drains")
         f.ok("fleet", "drain", "two", "--undo")

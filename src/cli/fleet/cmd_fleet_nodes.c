@@ -26,11 +26,30 @@ static const char *state_of(const cx_fleet_node_row *row)
     return row->draining ? "drains" : "up";
 }
 
+static void put_connections(cx_json_list *json, const cx_fleet_node_row *row)
+{
+    const cx_fleet_counts *of = &row->counts;
+    cx_json_list counts = cx_json_list_begin(json->arena);
+    if (!row->has_counts) {
+        cx_json_put_null(json, "connections");
+        return;
+    }
+    cx_json_put_uint(&counts, "accepted", of->accepted);
+    cx_json_put_uint(&counts, "given_up", of->given_up);
+    cx_json_put_uint(&counts, "held", of->held);
+    cx_json_put_uint(&counts, "other",
+                     of->open > of->held + of->own ? of->open - of->held - of->own : 0);
+    cx_json_put_uint(&counts, "own", of->own);
+    cx_json_put_uint(&counts, "refused", of->refused);
+    cx_json_put_object(json, "connections", &counts);
+}
+
 static void put_node(node_table *table, const cx_fleet_node_row *row)
 {
     const cx_cli_fleet_job *job = table->job;
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
     cx_json_put_str(&json, "address", cx_cli_fleet_kept(job, row->address));
+    put_connections(&json, row);
     cx_json_put_bool(&json, "draining", row->draining);
     cx_json_put_str(&json, "node", cx_cli_fleet_kept(job, row->node));
     cx_json_put_str(&json, "part", cx_cli_fleet_kept(job, row->part));
@@ -65,6 +84,10 @@ static cx_status add_node(void *arg, const cx_fleet_node_row *row, cx_err *err)
     add_column(&job->out, row->part, 16);
     add_column(&job->out, row->address, 21);
     cx_buf_printf(&job->out, "%-7s %8" PRId64 " s  ", state_of(row), row->silent_ms / 1000);
+    if (row->has_counts)
+        cx_buf_printf(&job->out, "%11" PRIu64 "  ", row->counts.open);
+    else
+        cx_buf_printf(&job->out, "%11s  ", "-");
     cx_shown_add(&job->out, row->version);
     cx_buf_add_byte(&job->out, '\n');
     return CX_SUCCESS;
@@ -75,7 +98,7 @@ static cx_status list_work(cx_cli_fleet_job *job, cx_err *err)
     node_table table = {.job = job, .nodes = cx_json_list_begin(&job->cli->arena)};
     if (!job->json)
         cx_buf_add_z(&job->out, "node                 part             address               state "
-                                " last heard  version\n");
+                                " last heard  connections  version\n");
     CX_TRY(cx_fleet_list_nodes(job->fleet, add_node, &table, err));
     if (!job->json)
         return CX_SUCCESS;
@@ -97,7 +120,9 @@ const cx_cli_command cx_cli_fleet_nodes = {
     .purpose = "list the nodes of a fleet",
     .about =
         "Shows each process of 'cortex serve --fleet', as it said last: its node, the part it "
-        "serves or hands connections on for, where clients connect, and whether it drains. "
+        "serves or hands connections on for, where clients connect, whether it drains, and how "
+        "many "
+        "connections are at its address, whether it serves them itself or not. "
         "A node says every second that it is there; one that was killed is silent. 'cortex "
         "fleet parts' shows which of them owns a part. The page of any node shows both under Nodes "
         "(#/nodes), renewed while it is open.",

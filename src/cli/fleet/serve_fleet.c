@@ -474,6 +474,8 @@ static bool look(node *n)
     bool ready = n->process.state == CX_SERVE_READY;
     cx_lock_enter(&n->known.lock);
     bool drains = n->known.drains, hands = look_at_move(n);
+    n->known.counts = (cx_fleet_counts){counts.open,     counts.held,     counts.own,
+                                        counts.accepted, counts.given_up, counts.refused};
     memcpy(owner, n->known.owner, sizeof owner);
     memcpy(to, n->known.to, sizeof to);
     n->known.hurries = !ready && (owner[0] == 0 || counts.held != 0);

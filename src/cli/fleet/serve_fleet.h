@@ -140,6 +140,7 @@ struct cx_serve_node {
     bool ends, hurries;                   /* asked of the thread */
     bool drains;                          /* an operator wants it */
     char serving[CX_FLEET_OWNER_SIZE];    /* as which the own worker serves; "" = it does not */
+    cx_fleet_counts counts;               /* of its connections */
     bool hands;                           /* N5: the part is to go.. */
     char to[CX_FLEET_NODE_MAX + 1];       /* .. to this node */
     bool has_others;                      /* nodes of the same part that were heard of just now */

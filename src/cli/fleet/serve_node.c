@@ -40,9 +40,12 @@ static cx_status connect_node(cx_serve_node *node, cx_err *err)
 static cx_status tell(cx_serve_node *node, cx_err *err)
 {
     bool drains = false;
+    cx_lock_enter(&node->lock);
+    cx_fleet_counts counts = node->counts;
+    cx_lock_leave(&node->lock);
     CX_TRY(connect_node(node, err));
-    CX_TRY(
-        cx_fleet_node_tell(node->fleet, node->number, node->clients, node->balances, &drains, err));
+    CX_TRY(cx_fleet_node_tell(node->fleet, node->number, node->clients, node->balances, &counts,
+                              &drains, err));
     cx_lock_enter(&node->lock);
     node->drains = drains;
     cx_lock_leave(&node->lock);

@@ -84,12 +84,29 @@ static const char *role_of(const cx_watched_fleet *fleet, size_t at)
     return node->draining ? NULL : "waits";
 }
 
+static void put_connections(cx_json_list *json, const cx_relay_counts *relay)
+{
+    cx_json_list counts = cx_json_list_begin(json->arena);
+    uint64_t here = relay->held + relay->own;
+    cx_json_put_uint(&counts, "accepted", relay->accepted);
+    cx_json_put_uint(&counts, "given_up", relay->given_up);
+    cx_json_put_uint(&counts, "held", relay->held);
+    cx_json_put_uint(&counts, "other", relay->open > here ? relay->open - here : 0);
+    cx_json_put_uint(&counts, "own", relay->own);
+    cx_json_put_uint(&counts, "refused", relay->refused);
+    cx_json_put_object(json, "connections", &counts);
+}
+
 static void put_node(cx_json_list *nodes, const cx_watched_fleet *fleet, size_t at)
 {
     const cx_watched_node *node = &fleet->nodes[at];
     cx_json_list json = cx_json_list_begin(nodes->arena);
     const char *role = role_of(fleet, at);
     cx_json_put_str(&json, "address", node->address);
+    if (node->has_relay)
+        put_connections(&json, &node->relay);
+    else
+        cx_json_put_null(&json, "connections");
     cx_json_put_bool(&json, "draining", node->draining);
     cx_json_put_str(&json, "node", node->name);
     cx_json_put_str(&json, "part", node->part);
@@ -113,19 +130,6 @@ static void put_event(cx_json_list *events, const cx_watched_event *event)
     cx_json_put_maybe(&json, "node", event->node);
     cx_json_put_maybe(&json, "part", event->part);
     cx_json_add_object(events, &json);
-}
-
-static void put_connections(cx_json_list *json, const cx_relay_counts *relay)
-{
-    cx_json_list counts = cx_json_list_begin(json->arena);
-    uint64_t here = relay->held + relay->own;
-    cx_json_put_uint(&counts, "accepted", relay->accepted);
-    cx_json_put_uint(&counts, "given_up", relay->given_up);
-    cx_json_put_uint(&counts, "held", relay->held);
-    cx_json_put_uint(&counts, "other", relay->open > here ? relay->open - here : 0);
-    cx_json_put_uint(&counts, "own", relay->own);
-    cx_json_put_uint(&counts, "refused", relay->refused);
-    cx_json_put_object(json, "connections", &counts);
 }
 
 /* How far what is derived from the log of the served part lags. */
@@ -335,6 +339,32 @@ static void write_node_lines(cx_buf *out, const cx_watched_fleet *fleet, const c
     }
 }
 
+/* Of those that are there and tell. */
+static void write_node_connections(cx_buf *out, const cx_watched_fleet *fleet)
+{
+    static const char name[] = "cortex_fleet_node_connections";
+    char labels[320], node[2 * 64 + 1];
+    cx_metrics_head(out, name, "gauge", "Connections at the address of a node, by where they are.");
+    for (size_t i = 0; i < fleet->node_count; i++) {
+        const cx_watched_node *row = &fleet->nodes[i];
+        const cx_relay_counts *of = &row->relay;
+        uint64_t here = of->held + of->own;
+        const struct {
+            const char *to;
+            uint64_t count;
+        } lines[] = {
+            {"own", of->own}, {"other", of->open > here ? of->open - here : 0}, {"held", of->held}};
+        if (!row->has_relay || !row->alive || !is_newest(fleet, i))
+            continue;
+        escape(row->name, node, sizeof node);
+        for (size_t k = 0; k < CX_COUNT_OF(lines); k++) {
+            (void)snprintf(labels, sizeof labels, "node=\"%s\",part=\"%.*s\",to=\"%s\"", node,
+                           (int)row->part.size, row->part.data, lines[k].to);
+            cx_metrics_value(out, name, labels, lines[k].count);
+        }
+    }
+}
+
 static void write_nodes(cx_buf *out, const cx_watched_fleet *fleet)
 {
     cx_metrics_head(out, "cortex_fleet_node_alive", "gauge", "1 while the node says it is there.");
@@ -344,6 +374,7 @@ static void write_nodes(cx_buf *out, const cx_watched_fleet *fleet)
     cx_metrics_head(out, "cortex_fleet_node_silent_seconds", "gauge",
                     "Since it said last that it is there.");
     write_node_lines(out, fleet, "cortex_fleet_node_silent_seconds", NULL);
+    write_node_connections(out, fleet);
 }
 
 static void write_connections(cx_buf *out, const cx_relay_counts *relay)

@@ -109,6 +109,10 @@ static cx_status note_node(void *arg, const cx_fleet_node_row *row, cx_err *err)
                               .silent_ms = row->silent_ms,
                               .up_ms = row->up_ms,
                               .draining = row->draining,
+                              .has_relay = row->has_counts,
+                              .relay = {row->counts.open, row->counts.held, row->counts.own,
+                                        row->counts.accepted, row->counts.given_up,
+                                        row->counts.refused},
                               .alive = row->silent_ms <= SILENT_MS};
     return CX_SUCCESS;
 }

@@ -43,7 +43,8 @@ typedef struct cx_watched_part {
 typedef struct cx_watched_node {
     cx_str name, part, address, version;
     int64_t silent_ms, up_ms;
-    bool draining, alive;
+    bool draining, alive, has_relay;
+    cx_relay_counts relay; /* of its own address, as it said last */
 } cx_watched_node;
 
 /* As cx_fleet_event (fleet/fleet.h). */

@@ -434,6 +434,7 @@ export interface FleetLag {
 
 export interface FleetNode {
   address: string;
+  connections: FleetConnections | null;
   draining: boolean;
   node: string;
   part: string;

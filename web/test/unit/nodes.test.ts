@@ -39,6 +39,7 @@ const part: FleetPart = {
 };
 const node: FleetNode = {
   address: '127.0.0.1:1',
+  connections: null,
   draining: false,
   node: 'n1',
   part: 'main',

@@ -220,12 +220,10 @@ function NodeTable({value, ageMs}: {value: FleetNodes; ageMs: number}) {
         <Address key="" text={node.address} />,
         past(node.silent_ms + ageMs),
         node.state === 'silent' ? NONE : sinceMs(node.up_ms + ageMs),
-        node.role !== null && value.node === node.node && value.part === node.part
-          ? connectionWords(value.connections)
-          : NONE,
+        node.state === 'silent' ? NONE : connectionWords(node.connections),
         node.version,
       ])}
-      note="A node that is silent for an hour is left out. Connections are those of the node that serves."
+      note="A node that is silent for an hour is left out."
     />
   );
 }
