@@ -51,7 +51,8 @@ emulated='
 os/spawn_hands_over_only_the_descriptors_listed qemu keeps a descriptor of its own open in every child
 os/spawn_runs_an_opened_program_and_a_script_by_its_path execveat of a descriptor: qemu looks for its path
 git/pack_that_would_fill_the_memory_is_refused qemu keeps limits of memory to itself, and git starts without one
-sandbox/sandbox_without_bubblewrap_refuses_or_is_degraded starts this program once more: the kernel cannot
+sandbox/sandbox_without_bubblewrap_refuses_or_is_degraded an environment of its own: qemu does not find the libraries
+sandbox/sandbox_without_bubblewrap_goes_with_who_started_it the same
 '
 
 options=(-DCMAKE_BUILD_TYPE=Release -DCORTEX_WERROR=OFF -DCORTEX_WEB=OFF -DCORTEX_BENCH=OFF)
@@ -63,7 +64,7 @@ if [ "$arch" = i386 ]; then
     mountpoint -q "$root/dev" || mount --bind /dev "$root/dev"
     mountpoint -q "$root/cortex" || mount --bind "$top" "$root/cortex"
     mountpoint -q "$root/build" || { mkdir -p "$build" && mount --bind "$build" "$root/build"; }
-    trap 'umount "$root/build" "$root/cortex" "$root/dev" "$root/proc"' EXIT
+    trap 'umount "$root/build" "$root/cortex" "$root/dev" "$root/proc"' EXIT # until `finish` takes it over
     inside() { linux32 chroot "$root" env -i PATH=/usr/bin:/usr/sbin HOME=/tmp LC_ALL=C.UTF-8 "$@"; }
     inside cmake -S /cortex -B /build -G Ninja "${options[@]}" >"$here/log"
     inside ninja -C /build -j "$jobs" "${targets[@]}" >>"$here/log"
@@ -93,6 +94,13 @@ else
     tree=$top
 fi
 
+# What the last program said: of this run alone, so that two of them can share a build and take other rooms.
+said=$(mktemp -p "$here" said.XXXXXX)
+finish() {
+    rm -f "$said" "$said.translated"
+    [ "$arch" != i386 ] || umount "$root/build" "$root/cortex" "$root/dev" "$root/proc"
+}
+trap finish EXIT
 passed=0
 failed=0
 skipped=0
@@ -101,23 +109,23 @@ count() {
     local room=$1 line p f s name known=0 where began=$SECONDS
     shift
     echo "-- ${*: -1}"
-    inside timeout "${CORTEX_SECONDS:-3600}" "${run[@]}" "$@" >"$here/said" 2>&1 || true
-    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$here/said" | tail -n 1) || line=
+    inside timeout "${CORTEX_SECONDS:-3600}" "${run[@]}" "$@" >"$said" 2>&1 || true
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$said" | tail -n 1) || line=
     if [ -z "$line" ]; then
         echo "FAIL ${*: -1} ended without a result after $((SECONDS - began)) s"
-        tail -n 5 "$here/said"
+        tail -n 5 "$said"
         failed=$((failed + 1))
         return
     fi
     echo "$line, in $((SECONDS - began)) s"
-    sed -n 's/^skip [^:]*: /skipped: /p' "$here/said" | sort | uniq -c
-    for name in $(sed -n 's/^FAIL \([a-z0-9_]*\).*/\1/p' "$here/said" | sort -u); do
+    sed -n 's/^skip [^:]*: /skipped: /p' "$said" | sort | uniq -c
+    for name in $(sed -n 's/^FAIL \([a-z0-9_]*\).*/\1/p' "$said" | sort -u); do
         where=$(grep -E "^$room/$name " <<<"$emulated") || where=
         if [ "$arch" != i386 ] && [ -n "$where" ]; then
             known=$((known + 1))
             echo "skip $where"
         else
-            grep "^FAIL $name" "$here/said"
+            grep "^FAIL $name" "$said"
         fi
     done
     read -r p _ f _ s _ <<<"${line//,/}"
@@ -141,7 +149,7 @@ done
 # instructions WANTED: the optional ones that the last program came upon are these and no others.
 instructions() {
     local found
-    found=$(awk '$3 ~ /^(crc32cx|pmull|sha1c|sha256h)$/ {print $3}' "$here/translated" | sort -u | xargs)
+    found=$(awk '$3 ~ /^(crc32cx|pmull|sha1c|sha256h)$/ {print $3}' "$said.translated" | sort -u | xargs)
     if [ "$found" = "$1" ]; then
         echo "optional instructions: ${found:-none}"
         passed=$((passed + 1))
@@ -157,7 +165,7 @@ kernels() {
     run=("${plain_run[@]}" -cpu "$2" -E "LD_PRELOAD=$build/stub/libhwcap.so" -E "CORTEX_TEST_HWCAP_OFF=$3")
     "${run[@]}" "$bin/cortex" version
     "${run[@]}" "$bin/cortex" lattice selftest --json && passed=$((passed + 1)) || failed=$((failed + 1))
-    run+=(-d in_asm -D "$here/translated")
+    run+=(-d in_asm -D "$said.translated")
     count crypto "$bin/test_crypto"
     instructions "$4"
 }

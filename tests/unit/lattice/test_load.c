@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/fault.h"
@@ -482,10 +483,10 @@ CX_TEST(load_outer_object_with_many_names_is_not_quadratic)
     for (int i = 0; i < 200000; i++)
         cx_buf_printf(&text, "\"k%06d\":0,", i);
     cx_buf_add_z(&text, "\"nodes\":[" NODE0 "]}");
-    uint64_t started = cx_io_system()->monotonic_ns(cx_io_system());
+    clock_t started = clock(); /* processor time: a busy machine is not a slow program */
     opened o = open_str(cx_buf_str(&text));
     CHECK_STATUS(o.status, &o.err);
-    CHECK(cx_io_system()->monotonic_ns(cx_io_system()) - started < UINT64_C(10000000000));
+    CHECK(clock() - started < 10 * CLOCKS_PER_SEC);
     cx_lattice_close(o.lattice);
     cx_buf_done(&text);
 }

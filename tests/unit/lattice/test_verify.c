@@ -5,6 +5,7 @@
 #include "lattice/report.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include "tests/support/lattice_text.h"
 #include "tests/test.h"
@@ -500,23 +501,18 @@ CX_TEST(verify_long_names_are_cut_between_characters)
 
 /* --- large shapes: must not be quadratic ------------------------------------------------------ */
 
-static uint64_t seconds_since(uint64_t started)
-{
-    return (cx_io_system()->monotonic_ns(cx_io_system()) - started) / 1000000000u;
-}
-
 static void check_large(const cx_buf *text, const cx_lattice_checks *checks, size_t errors)
 {
     cx_lattice *lattice;
     cx_lattice_report *report;
     cx_err err;
     size_t count;
-    uint64_t started = cx_io_system()->monotonic_ns(cx_io_system());
+    clock_t started = clock(); /* processor time: a busy machine is not a slow program */
     CHECK_STATUS(cx_lattice_open_bytes(cx_buf_bytes(text), NULL, &lattice, &err), &err);
     CHECK_STATUS(cx_lattice_verify(lattice, checks, &report, &err), &err);
     (void)cx_lattice_report_errors(report, &count);
     CHECK_INT(count, errors);
-    CHECK(seconds_since(started) < 60);
+    CHECK(clock() - started < 60 * CLOCKS_PER_SEC);
     cx_lattice_report_close(report);
     cx_lattice_close(lattice);
 }
