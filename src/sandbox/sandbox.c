@@ -365,6 +365,12 @@ static bool probe_layers(cx_sandbox *box, cx_buf *output, cx_err *err)
     return false;
 }
 
+/* Before 0.7 bubblewrap has no --size, which bounds the memory that /tmp takes. */
+static bool bwrap_is_too_old(const char *reason)
+{
+    return reason != NULL && strstr(reason, "Unknown option") != NULL;
+}
+
 /* I1: removes layers that do not work until a start succeeds. */
 static void reduce_to_working_layers(cx_sandbox *box)
 {
@@ -378,6 +384,9 @@ static void reduce_to_working_layers(cx_sandbox *box)
         else if (strstr(err.message, "seccomp:") != NULL)
             mark_layers_missing(box, CX_SANDBOX_SECCOMP, reason,
                                 "a kernel with CONFIG_SECCOMP_FILTER");
+        else if ((box->layers & CX_SANDBOX_FILES) != 0 && bwrap_is_too_old(reason))
+            mark_layers_missing(box, BY_BWRAP, reason,
+                                "install bubblewrap 0.7 or later (this one: bwrap --version)");
         else if ((box->layers & CX_SANDBOX_CGROUP) != 0)
             mark_layers_missing(box, CX_SANDBOX_CGROUP, reason, NULL);
         else if ((box->layers & CX_SANDBOX_FILES) != 0)

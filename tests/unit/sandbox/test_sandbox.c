@@ -227,6 +227,29 @@ CX_TEST(sandbox_without_bubblewrap_refuses_or_is_degraded)
     close_room(&r);
 }
 
+/* Ubuntu 22.04 has bubblewrap 0.6: its users need another one, not another kernel. */
+CX_TEST(sandbox_with_an_older_bubblewrap_says_which_one_it_needs)
+{
+    static const char script[] = "#!/bin/sh\necho 'bwrap: Unknown option --size' >&2\nexit 1\n";
+    char bwrap[] = "/tmp/cx_older_bwrap_XXXXXX";
+    int file = mkstemp(bwrap);
+    REQUIRE(file >= 0);
+    CHECK(write(file, script, sizeof script - 1) == (ssize_t)sizeof script - 1);
+    CHECK(fchmod(file, 0700) == 0 && close(file) == 0);
+    room r;
+    if (open_room(&r, bwrap)) {
+        CHECK((r.box->missing & CX_SANDBOX_FILES) != 0);
+        for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
+            if ((1u << i & CX_SANDBOX_FILES) == 0)
+                continue;
+            CHECK(r.box->reason[i] != NULL && strstr(r.box->reason[i], "--size") != NULL);
+            CHECK(r.box->fix[i] != NULL && strstr(r.box->fix[i], "bubblewrap 0.7") != NULL);
+        }
+    }
+    (void)unlink(bwrap);
+    close_room(&r);
+}
+
 /* --- who starts it is killed ------------------------------------------------------------------ */
 
 enum { GO_ON_MS = 20, NEVER_MS = 120000 };
