@@ -39,40 +39,12 @@ static const char *const readers[] = {
     "nl",        "od",     "xxd",  "realpath", "readlink", "basename", "dirname", "du",  "df",
     "sha256sum", "md5sum", "sort", "column",   "comm",     "paste",    "fold",    "rev", "tac"};
 
-/* Programs whose arguments are files that they change. */
-static const struct {
-    const char *name;
-    bool last_only; /* the others are read */
-    unsigned skip;  /* arguments before the files */
-} writers[] = {{"mkdir", false, 0}, {"rmdir", false, 0},   {"touch", false, 0}, {"rm", false, 0},
-               {"mv", false, 0},    {"cp", true, 0},       {"tee", false, 0},   {"ln", false, 0},
-               {"chmod", false, 1}, {"truncate", false, 0}};
-
-/* Options of theirs that name a file elsewhere. */
-static bool names_a_target(cx_str word)
-{
-    return cx_str_starts(word, CX_STR("--target")) || cx_str_starts(word, CX_STR("--reference")) ||
-           cx_str_starts(word, CX_STR("--suffix")) || cx_str_starts(word, CX_STR("--size")) ||
-           (word.size >= 2 && word.data[0] == '-' && word.data[1] != '-' &&
-            (memchr(word.data, 't', word.size) != NULL ||
-             memchr(word.data, 'S', word.size) != NULL));
-}
-
 /* Sub-commands of this program that an agent may use on its own record. */
 static const char *const own_reads[] = {"help",    "version",   "verify", "show",
                                         "why",     "search",    "status", "doctor",
                                         "lattice", "histories", "roots"};
 
 /* --- one command ------------------------------------------------------------------------------ */
-
-typedef struct one_command {
-    cx_deciding *d;
-    const cx_shell_command *command;
-    cx_str shown;
-    cx_str program; /* its base name */
-    bool opaque;
-    const char *opaque_why;
-} one_command;
 
 static cx_str shown_text(cx_deciding *d, const cx_shell_command *command)
 {
@@ -104,12 +76,26 @@ static cx_str shown_text(cx_deciding *d, const cx_shell_command *command)
     return text;
 }
 
-static void add_command(one_command *c, cx_live_verdict verdict, const char *rule, const char *why)
+void cx_live_command_add(cx_live_command *c, cx_live_verdict verdict, const char *rule,
+                         const char *why)
 {
     cx_deciding_add(c->d, CX_LIVE_COMMAND, verdict, rule, c->shown, "%s", why);
 }
 
-static void take_redirects(one_command *c)
+bool cx_live_has_parent(cx_str path)
+{
+    for (size_t at = 0; at < path.size;) {
+        size_t end = at;
+        while (end < path.size && path.data[end] != '/')
+            end++;
+        if (cx_str_is(cx_str_from(path.data + at, end - at), ".."))
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+static void take_redirects(cx_live_command *c)
 {
     for (size_t i = 0; i < c->command->redirect_count && !cx_failed(c->d->status); i++) {
         const cx_shell_redirect *redirect = &c->command->redirects[i];
@@ -161,26 +147,13 @@ static cx_shell_places *places_of(cx_deciding *d, const cx_shell_command *comman
     return &d->places[command->depth];
 }
 
-static bool has_parent_component(cx_str path)
-{
-    for (size_t at = 0; at < path.size;) {
-        size_t end = at;
-        while (end < path.size && path.data[end] != '/')
-            end++;
-        if (cx_str_is(cx_str_from(path.data + at, end - at), ".."))
-            return true;
-        at = end + 1;
-    }
-    return false;
-}
-
 /* Where `cd TO` leads from the current place; no data when it cannot be known.  A shell takes ".."
  * off the path by which it came, and not off the place where a link led. */
 static cx_str place_after(cx_deciding *d, cx_str to)
 {
     if (to.size == 0 || to.data[0] == '-' || to.data[0] == '+')
         return (cx_str){NULL, 0};
-    bool upwards = has_parent_component(to);
+    bool upwards = cx_live_has_parent(to);
     if (upwards && d->linked)
         return (cx_str){NULL, 0};
     bool linked = false;
@@ -192,13 +165,13 @@ static cx_str place_after(cx_deciding *d, cx_str to)
 }
 
 /* True when the command only changes where the next ones are. */
-static bool take_cd(one_command *c, cx_shell_places *places)
+static bool take_cd(cx_live_command *c, cx_shell_places *places)
 {
     const cx_shell_command *command = c->command;
     if (!cx_str_is(command->words[0].text, "cd") && !cx_str_is(command->words[0].text, "pushd"))
         return false;
     if (command->assigns) {
-        add_command(c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
+        cx_live_command_add(c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
         return true;
     }
     const cx_shell_places from = *places;
@@ -217,101 +190,6 @@ static bool take_cd(one_command *c, cx_shell_places *places)
             add_place(places->before, &places->before_count, from.now[i]);
     places->chain = command->chains[command->depth];
     return true;
-}
-
-/* --- files ------------------------------------------------------------------------------------ */
-
-static void copy_from(cx_deciding *d, cx_str path)
-{
-    if (cx_deciding_holds_secrets(d, path))
-        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", path,
-                        "below it is what the policy keeps from being read");
-    else
-        cx_deciding_read(d, path);
-}
-
-/* What a relative link means depends on where it stands, and not on where it was made. */
-static bool links_from_elsewhere(const cx_shell_command *command)
-{
-    bool symbolic = false, upwards = false, elsewhere = false, absolute = false;
-    size_t files = 0;
-    for (size_t i = 1; i < command->count; i++) {
-        cx_str word = command->words[i].text;
-        if (word.size > 1 && word.data[0] == '-') {
-            symbolic = symbolic || word.data[1] == '-' || memchr(word.data, 's', word.size) != NULL;
-            continue;
-        }
-        if (files++ == 0) {
-            absolute = word.size != 0 && word.data[0] == '/';
-            upwards = has_parent_component(word);
-        } else {
-            elsewhere = elsewhere || (word.size != 0 && memchr(word.data, '/', word.size) != NULL);
-        }
-    }
-    return symbolic && !(absolute && files == 2) && (upwards || elsewhere || files != 2);
-}
-
-/* Every file that the words name, as what the program does with it. */
-static bool take_files(one_command *c)
-{
-    const cx_shell_command *command = c->command;
-    for (size_t w = 0; w < CX_COUNT_OF(writers); w++) {
-        if (!cx_str_is(c->program, writers[w].name))
-            continue;
-        if (cx_str_is(c->program, "ln") && links_from_elsewhere(command)) {
-            add_command(c, CX_LIVE_UNLISTED, "L08",
-                        "a relative link leads elsewhere from where it stands");
-            return true;
-        }
-        size_t skip = writers[w].skip, files = 0, last = 0;
-        bool options = true;
-        for (size_t i = 1; i < command->count; i++) {
-            cx_str word = command->words[i].text;
-            if (options && cx_str_is(word, "--")) {
-                options = false;
-                continue;
-            }
-            if (options && word.size > 1 && word.data[0] == '-') {
-                if (names_a_target(word)) {
-                    add_command(c, CX_LIVE_UNLISTED, "L08", "an option names another file");
-                    return true;
-                }
-                continue;
-            }
-            if (skip != 0) {
-                skip--;
-                continue;
-            }
-            files++;
-            last = i;
-        }
-        skip = writers[w].skip;
-        options = true;
-        for (size_t i = 1; i < command->count && files != 0; i++) {
-            const cx_shell_word *word = &command->words[i];
-            if (options && cx_str_is(word->text, "--")) {
-                options = false;
-                continue;
-            }
-            if (options && word->text.size > 1 && word->text.data[0] == '-')
-                continue;
-            if (skip != 0) {
-                skip--;
-                continue;
-            }
-            if (word->glob || word->opaque) {
-                add_command(c, CX_LIVE_UNLISTED, "L08",
-                            "only the shell knows which files these are");
-                return true;
-            }
-            if (writers[w].last_only && i != last)
-                copy_from(c->d, word->text);
-            else
-                cx_deciding_write(c->d, word->text);
-        }
-        return true;
-    }
-    return false;
 }
 
 /* --- the command gate ------------------------------------------------------------------------- */
@@ -345,7 +223,7 @@ static cx_status compare_with_commit(void *arg, cx_str path, cx_str plain, cx_ru
 
 /* A word as the gate gets it: paths inside of the work tree relative to it, files outside of it
  * that a reader may read as a plain word, so that the gate's rows about paths see what is meant. */
-static cx_str gate_word(one_command *c, size_t index, bool reads)
+static cx_str gate_word(cx_live_command *c, size_t index, bool reads)
 {
     const cx_shell_word *word = &c->command->words[index];
     cx_str text = word->text;
@@ -382,7 +260,7 @@ static cx_live_verdict verdict_of_row(const cx_deciding *d, const char *rule)
     return CX_LIVE_UNLISTED;
 }
 
-static void ask_gate(one_command *c, bool reads, bool listed)
+static void ask_gate(cx_live_command *c, bool reads, bool listed)
 {
     cx_deciding *d = c->d;
     const cx_live_policy *policy = d->policy;
@@ -429,9 +307,9 @@ static void ask_gate(one_command *c, bool reads, bool listed)
     if (cx_failed(d->status))
         return;
     if (verdict.allow && c->opaque)
-        add_command(c, CX_LIVE_UNLISTED, "C02", c->opaque_why);
+        cx_live_command_add(c, CX_LIVE_UNLISTED, "C02", c->opaque_why);
     else if (verdict.allow)
-        add_command(c, CX_LIVE_ALLOW, "C16", "");
+        cx_live_command_add(c, CX_LIVE_ALLOW, "C16", "");
     else
         cx_deciding_add(d, CX_LIVE_COMMAND, verdict_of_row(d, verdict.rule), verdict.rule, c->shown,
                         "%.*s", (int)verdict.reason.size, verdict.reason.data);
@@ -457,7 +335,7 @@ static bool is_set_option(const cx_shell_command *command)
     return command->count > 1 && !names;
 }
 
-static void look_at_words(one_command *c)
+static void look_at_words(cx_live_command *c)
 {
     for (size_t i = 0; i < c->command->count; i++) {
         const cx_shell_word *word = &c->command->words[i];
@@ -471,9 +349,58 @@ static void look_at_words(one_command *c)
     }
 }
 
+/* True when it is a builtin of the shell, and decided. */
+static bool decide_builtin(cx_live_command *c)
+{
+    const cx_shell_command *command = c->command;
+    if (cx_str_is(command->words[0].text, "set") && is_set_option(command))
+        return true;
+    if (!AMONG(command->words[0].text, builtins))
+        return false;
+    bool reads = !cx_str_is(c->program, "sleep") && !cx_str_is(c->program, "exit");
+    const char *danger = cx_live_builtin_danger(command);
+    if (danger != NULL)
+        cx_live_command_add(c, CX_LIVE_UNLISTED, "C02", danger);
+    else if (c->opaque && reads)
+        ask_gate(c, false, true);
+    else
+        cx_live_command_add(c, CX_LIVE_ALLOW, "L00", "");
+    return true;
+}
+
+static void decide_program(cx_live_command *c)
+{
+    bool reads = AMONG(c->command->words[0].text, readers);
+    bool writes = cx_live_take_files(c);
+    if (!writes && !cx_live_words_may_be_read(c->d, c->program, c->command, reads))
+        return;
+    const char *danger = cx_live_reader_danger(c->d, c->program, c->command);
+    if (danger != NULL)
+        cx_live_command_add(c, CX_LIVE_UNLISTED, "L08", danger);
+    /* What is forbidden by a row of the gate is so for these programs, too. */
+    ask_gate(c, reads || writes, reads || writes);
+}
+
+/* True when it is this program, or a tool of the agent that a shell can start. */
+static bool decide_own(cx_live_command *c)
+{
+    const cx_shell_command *command = c->command;
+    if (cx_str_is(c->program, "cortex") &&
+        (command->count < 2 || !AMONG(command->words[1].text, own_reads))) {
+        cx_live_command_add(c, CX_LIVE_FORBIDDEN, "L16", "an agent does not govern itself");
+        return true;
+    }
+    if (!cx_str_is(c->program, "apply_patch"))
+        return false;
+    cx_deciding_patch(c->d, command->here.data != NULL ? command->here
+                            : command->count == 2      ? command->words[1].text
+                                                       : CX_STR(""));
+    return true;
+}
+
 static void decide_command(cx_deciding *d, const cx_shell_command *command, cx_shell_places *places)
 {
-    one_command c = {.d = d, .command = command};
+    cx_live_command c = {.d = d, .command = command};
     c.shown = shown_text(d, command);
     take_redirects(&c);
     if (cx_failed(d->status))
@@ -485,46 +412,15 @@ static void decide_command(cx_deciding *d, const cx_shell_command *command, cx_s
         return;
     }
     c.program = cx_run_token_base(command->words[0].text);
-    if (cx_str_is(c.program, "cortex") &&
-        (command->count < 2 || !AMONG(command->words[1].text, own_reads))) {
-        add_command(&c, CX_LIVE_FORBIDDEN, "L16", "an agent does not govern itself");
+    if (decide_own(&c))
         return;
-    }
-    if (cx_str_is(c.program, "apply_patch")) {
-        cx_deciding_patch(d, command->here.data != NULL ? command->here
-                             : command->count == 2      ? command->words[1].text
-                                                        : CX_STR(""));
-        return;
-    }
     look_at_words(&c);
     if (take_cd(&c, places))
         return;
-    if (command->assigns) {
-        add_command(&c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
-        return;
-    }
-    if (cx_str_is(command->words[0].text, "set") && is_set_option(command))
-        return;
-    if (AMONG(command->words[0].text, builtins)) {
-        bool reads = !cx_str_is(c.program, "sleep") && !cx_str_is(c.program, "exit");
-        const char *danger = cx_live_builtin_danger(command);
-        if (danger != NULL)
-            add_command(&c, CX_LIVE_UNLISTED, "C02", danger);
-        else if (c.opaque && reads)
-            ask_gate(&c, false, true);
-        else
-            add_command(&c, CX_LIVE_ALLOW, "L00", "");
-        return;
-    }
-    bool reads = AMONG(command->words[0].text, readers);
-    bool writes = take_files(&c);
-    if (!writes && !cx_live_words_may_be_read(d, c.program, command, reads))
-        return;
-    const char *danger = cx_live_reader_danger(d, c.program, command);
-    if (danger != NULL)
-        add_command(&c, CX_LIVE_UNLISTED, "L08", danger);
-    /* What is forbidden by a row of the gate is so for these programs, too. */
-    ask_gate(&c, reads || writes, reads || writes);
+    if (command->assigns)
+        cx_live_command_add(&c, CX_LIVE_UNLISTED, "C04", "variables are set before the program");
+    else if (!decide_builtin(&c))
+        decide_program(&c);
 }
 
 /* In each place where it can run; what is allowed there has been said of the first. */
@@ -539,7 +435,7 @@ static void decide_wherever(cx_deciding *d, const cx_shell_command *command)
         size_t before = d->count, kept = before;
         d->cwd = from.now[i];
         if (moves && i != 0) /* it has looked at every place itself, but for its redirections */
-            take_redirects(&(one_command){.d = d, .command = command});
+            take_redirects(&(cx_live_command){.d = d, .command = command});
         else
             decide_command(d, command, places);
         for (size_t k = before; k < d->count && i != 0; k++)

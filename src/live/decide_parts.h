@@ -89,6 +89,26 @@ bool cx_live_words_may_be_read(cx_deciding *d, cx_str program, const cx_shell_co
 
 /* --- commands (commands.c) -------------------------------------------------------------------- */
 
+/* One simple command of a line. */
+typedef struct cx_live_command {
+    cx_deciding *d;
+    const cx_shell_command *command; /* has at least one word */
+    cx_str shown;
+    cx_str program; /* its base name */
+    bool opaque;
+    const char *opaque_why;
+} cx_live_command;
+
 void cx_deciding_command(cx_deciding *d, cx_str text);
+/* Adds the command itself as an effect. */
+void cx_live_command_add(cx_live_command *c, cx_live_verdict verdict, const char *rule,
+                         const char *why);
+/* Whether ".." is one of its components. */
+bool cx_live_has_parent(cx_str path);
+
+/* --- programs that change files (files.c) ----------------------------------------------------- */
+
+/* False when the program is none of them; else each file that its words name is decided. */
+bool cx_live_take_files(cx_live_command *c);
 
 #endif
