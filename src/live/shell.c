@@ -26,6 +26,7 @@ typedef struct splitter {
     cx_str here;
     cx_str delimiter; /* of a here-document that begins after this line; data NULL = none */
     bool delimiter_quoted, strip_tabs;
+    size_t here_of; /* the command that gets it */
     const char *why;
     size_t why_at;
     bool no_memory;
@@ -531,25 +532,54 @@ static bool is_descriptor(cx_str text)
            (digits == text.size || (digits + 1 == text.size && text.data[digits] == '-'));
 }
 
+/* At "<(" or ">(". */
+static void take_process(splitter *s)
+{
+    const cx_shell_word word = {.text = CX_STR("<(..)"), .opaque = true};
+    s->at++;
+    take_parens(s);
+    if (!is_stopped(s))
+        add_word(s, &word);
+}
+
+/* After "<<<". */
+static void take_here_string(splitter *s)
+{
+    cx_shell_word word;
+    bool quoted;
+    skip_blanks(s);
+    (void)read_word(s, &word, &quoted);
+}
+
+/* After the operator: a file's name, or with `descriptors` the number of one.  False when the line
+ * is stopped, and for a descriptor. */
+static bool read_target(splitter *s, bool descriptors, cx_shell_word *out)
+{
+    bool quoted;
+    skip_blanks(s);
+    if (!read_word(s, out, &quoted))
+        return false;
+    if (descriptors && is_descriptor(out->text))
+        return false;
+    if (out->text.size == 0)
+        stop_at(s, "a redirection to nothing");
+    else if (s->redirect_count == CX_SHELL_WORDS_MAX)
+        stop_at(s, "more than 1024 redirections");
+    return !is_stopped(s);
+}
+
 static void take_redirect(splitter *s)
 {
-    cx_shell_redirect redirect = {.write = char_at(s, 0) == '>'};
-    bool quoted;
     char c = char_at(s, 0), next = char_at(s, 1);
-    if (next == '(') { /* <(..) */
-        s->at++;
-        take_parens(s);
-        const cx_shell_word word = {.text = CX_STR("<(..)"), .opaque = true};
-        if (!is_stopped(s))
-            add_word(s, &word);
+    cx_shell_redirect redirect = {.write = c == '>' || next == '>'};
+    if (next == '(') {
+        take_process(s);
         return;
     }
     s->at++;
-    if (c == '<' && next == '<' && char_at(s, 1) == '<') { /* <<< */
+    if (c == '<' && next == '<' && char_at(s, 1) == '<') {
         s->at += 2;
-        skip_blanks(s);
-        cx_shell_word word;
-        (void)read_word(s, &word, &quoted);
+        take_here_string(s);
         return;
     }
     if (c == '<' && next == '<') {
@@ -557,37 +587,15 @@ static void take_redirect(splitter *s)
         begin_here(s);
         return;
     }
-    if (c == '<' && next == '>') {
-        redirect.write = true;
-        s->at++;
-    } else if (c == '>' && (next == '>' || next == '|')) {
-        s->at++;
-    }
-    if (char_at(s, 0) == '&') { /* >&2, <&3, >&FILE */
-        s->at++;
-        skip_blanks(s);
-        if (!read_word(s, &redirect.to, &quoted))
-            return;
-        if (is_descriptor(redirect.to.text))
-            return;
-    } else {
-        skip_blanks(s);
-        if (!read_word(s, &redirect.to, &quoted))
-            return;
-    }
-    if (redirect.to.text.size == 0) {
-        stop_at(s, "a redirection to nothing");
-        return;
-    }
-    if (s->redirect_count == CX_SHELL_WORDS_MAX) {
-        stop_at(s, "more than 1024 redirections");
-        return;
-    }
-    s->redirects[s->redirect_count++] = redirect;
+    s->at += next == '>' || (c == '>' && next == '|'); /* <> >> >| */
+    bool descriptors = char_at(s, 0) == '&';           /* >&2, <&3, >&FILE */
+    s->at += descriptors;
+    if (read_target(s, descriptors, &redirect.to))
+        s->redirects[s->redirect_count++] = redirect;
 }
 
-/* At the beginning of the line after a here-document's command, whose index is `of`. */
-static void take_here(splitter *s, size_t of)
+/* At the beginning of the line after a here-document's command. */
+static void take_here(splitter *s)
 {
     size_t from = s->at;
     while (!at_end(s)) {
@@ -602,8 +610,8 @@ static void take_here(splitter *s, size_t of)
         if (!last)
             continue;
         s->delimiter = (cx_str){NULL, 0};
-        if (of < s->count)
-            s->commands[of].here = body;
+        if (s->here_of < s->count)
+            s->commands[s->here_of].here = body;
         if (!s->delimiter_quoted && body.size != 0 &&
             (memchr(body.data, '`', body.size) != NULL ||
              memmem(body.data, body.size, "$(", 2) != NULL))
@@ -618,59 +626,85 @@ static void take_here(splitter *s, size_t of)
 
 /* --- the line --------------------------------------------------------------------------------- */
 
+static void take_newline(splitter *s)
+{
+    s->at++;
+    if (!s->joined) {
+        s->here_of = s->count;
+        end_command(s);
+        s->chain++;
+    }
+    if (s->delimiter.data != NULL)
+        take_here(s);
+}
+
+/* At ";", "&" or "|", once or twice, or "|&". */
+static void take_separator(splitter *s)
+{
+    char c = char_at(s, 0);
+    bool doubled = char_at(s, 1) == c;
+    end_command(s);
+    if (c == '|' && !doubled) {
+        s->after_pipe = true;
+        if (s->count != 0 && s->commands[s->count - 1].depth == s->depth)
+            s->commands[s->count - 1].piped = true;
+    } else if (c != '&' || !doubled) {
+        s->chain++;
+    }
+    s->joined = c != ';' && (c == '|' ? !doubled : doubled);
+    s->at += doubled || (c == '|' && char_at(s, 1) == '&') ? 2 : 1;
+}
+
+static void take_comment(splitter *s)
+{
+    while (!at_end(s) && char_at(s, 0) != '\n')
+        s->at++;
+}
+
+/* At "(" of a subshell. */
+static void take_subshell(splitter *s)
+{
+    if (s->word_count != s->first_word) {
+        stop_at(s, "a parenthesis inside of a command");
+        return;
+    }
+    s->joined = false;
+    take_parens(s);
+}
+
+static void take_next(splitter *s)
+{
+    char c = char_at(s, 0);
+    bool word_begins = s->at == 0 || ends_word(s->text.data[s->at - 1]);
+    if (c == ' ' || c == '\t' || (c == '\\' && char_at(s, 1) == '\n')) {
+        s->at += c == '\\' ? 2 : 1;
+    } else if (c == '\n') {
+        take_newline(s);
+    } else if (c == '#' && word_begins) {
+        take_comment(s);
+    } else if (c == '&' && char_at(s, 1) == '>') {
+        /* For bash a redirection; for sh the end of a command, and another one after it. */
+        stop_at(s, "'&>' means something else to each shell; write '> FILE 2>&1'");
+    } else if (c == ';' || c == '&' || c == '|') {
+        take_separator(s);
+    } else if (c == '(') {
+        take_subshell(s);
+    } else if (c == ')') {
+        stop_at(s, "a parenthesis that was not opened");
+    } else if (c == '<' || c == '>') {
+        s->joined = false;
+        take_redirect(s);
+    } else if (c == 0) {
+        stop_at(s, "a zero byte");
+    } else {
+        take_word(s);
+    }
+}
+
 static void split_text(splitter *s)
 {
-    size_t here_of = 0;
-    while (!at_end(s) && !is_stopped(s)) {
-        char c = char_at(s, 0);
-        bool word_begins = s->at == 0 || ends_word(s->text.data[s->at - 1]);
-        if (c == ' ' || c == '\t' || (c == '\\' && char_at(s, 1) == '\n')) {
-            s->at += c == '\\' ? 2 : 1;
-        } else if (c == '\n') {
-            s->at++;
-            if (!s->joined) {
-                here_of = s->count;
-                end_command(s);
-                s->chain++;
-            }
-            if (s->delimiter.data != NULL)
-                take_here(s, here_of);
-        } else if (c == '#' && word_begins) {
-            while (!at_end(s) && char_at(s, 0) != '\n')
-                s->at++;
-        } else if (c == '&' && char_at(s, 1) == '>') {
-            /* For bash a redirection; for sh the end of a command, and another one after it. */
-            stop_at(s, "'&>' means something else to each shell; write '> FILE 2>&1'");
-        } else if (c == ';' || c == '&' || c == '|') {
-            bool doubled = char_at(s, 1) == c;
-            end_command(s);
-            if (c == '|' && !doubled) { /* also "|&" */
-                s->after_pipe = true;
-                if (s->count != 0 && s->commands[s->count - 1].depth == s->depth)
-                    s->commands[s->count - 1].piped = true;
-            } else if (c != '&' || !doubled) {
-                s->chain++;
-            }
-            s->joined = c != ';' && (c == '|' ? !doubled : doubled);
-            s->at += char_at(s, 1) == c || (c == '|' && char_at(s, 1) == '&') ? 2 : 1;
-        } else if (c == '(') {
-            if (s->word_count != s->first_word) {
-                stop_at(s, "a parenthesis inside of a command");
-            } else {
-                s->joined = false;
-                take_parens(s);
-            }
-        } else if (c == ')') {
-            stop_at(s, "a parenthesis that was not opened");
-        } else if (c == '<' || c == '>') {
-            s->joined = false;
-            take_redirect(s);
-        } else if (c == 0) {
-            stop_at(s, "a zero byte");
-        } else {
-            take_word(s);
-        }
-    }
+    while (!at_end(s) && !is_stopped(s))
+        take_next(s);
     if (is_stopped(s))
         return;
     if (s->delimiter.data != NULL)
