@@ -337,6 +337,10 @@ static bool is_set_option(const cx_shell_command *command)
 
 static void look_at_words(cx_live_command *c)
 {
+    if (c->command->input_expands) {
+        c->opaque = true;
+        c->opaque_why = "only the shell knows what the variables in its input become";
+    }
     for (size_t i = 0; i < c->command->count; i++) {
         const cx_shell_word *word = &c->command->words[i];
         if (word->opaque) {
@@ -349,6 +353,32 @@ static void look_at_words(cx_live_command *c)
     }
 }
 
+/* "$i", "${i}": of `sleep $i`; anything else that the shell works out can be more than a number. */
+static bool is_plain_variable(const cx_shell_word *word)
+{
+    cx_str text = word->text;
+    size_t from = cx_str_starts(text, CX_STR("${")) ? 2 : 1;
+    size_t to = from == 2 && cx_str_ends(text, CX_STR("}")) ? text.size - 1 : text.size;
+    if (!word->opaque || to <= from || text.data[0] != '$')
+        return !word->opaque;
+    for (size_t i = from; i < to; i++) {
+        char c = text.data[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '_')
+            return false;
+    }
+    return true;
+}
+
+static bool waits_only(const cx_live_command *c)
+{
+    if (!cx_str_is(c->program, "sleep") && !cx_str_is(c->program, "exit"))
+        return false;
+    for (size_t i = 1; i < c->command->count; i++)
+        if (!is_plain_variable(&c->command->words[i]))
+            return false;
+    return !c->command->input_expands;
+}
+
 /* True when it is a builtin of the shell, and decided. */
 static bool decide_builtin(cx_live_command *c)
 {
@@ -357,11 +387,10 @@ static bool decide_builtin(cx_live_command *c)
         return true;
     if (!AMONG(command->words[0].text, builtins))
         return false;
-    bool reads = !cx_str_is(c->program, "sleep") && !cx_str_is(c->program, "exit");
     const char *danger = cx_live_builtin_danger(command);
     if (danger != NULL)
         cx_live_command_add(c, CX_LIVE_UNLISTED, "C02", danger);
-    else if (c->opaque && reads)
+    else if (c->opaque && !waits_only(c))
         ask_gate(c, false, true);
     else
         cx_live_command_add(c, CX_LIVE_ALLOW, "L00", "");
@@ -392,9 +421,12 @@ static bool decide_own(cx_live_command *c)
     }
     if (!cx_str_is(c->program, "apply_patch"))
         return false;
-    cx_deciding_patch(c->d, command->here.data != NULL ? command->here
-                            : command->count == 2      ? command->words[1].text
-                                                       : CX_STR(""));
+    if (command->here.data != NULL)
+        cx_deciding_patch(c->d, command->here);
+    if (command->here.data == NULL || command->count > 1)
+        cx_deciding_patch(c->d, command->count == 2 ? command->words[1].text : CX_STR(""));
+    if (command->input_expands || (command->count == 2 && command->words[1].opaque))
+        cx_live_command_add(c, CX_LIVE_UNLISTED, "L08", "only the shell knows what the patch is");
     return true;
 }
 

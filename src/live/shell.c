@@ -22,7 +22,9 @@ typedef struct splitter {
     size_t word_count, first_word;
     cx_shell_redirect *redirects; /* likewise */
     size_t redirect_count, first_redirect;
-    bool assigns, in_list; /* in_list: the words after `for NAME in` */
+    bool assigns, in_list; /* in_list: the words after `for` */
+    bool begins_here;      /* a here-document is its input */
+    bool input_expands;
     cx_str here;
     cx_str delimiter; /* of a here-document that begins after this line; data NULL = none */
     bool delimiter_quoted, strip_tabs;
@@ -69,10 +71,51 @@ static bool moves_in_loop(const splitter *s, size_t words)
     return false;
 }
 
+/* Variables that shells and programs obey are written in capitals, but for these. */
+static bool is_obeyed(cx_str name)
+{
+    static const char *const named[] = {"path",  "cdpath",  "fpath",     "prompt", "argv",
+                                        "watch", "options", "histchars", "status", "psvar"};
+    bool small = false;
+    for (size_t i = 0; i < name.size; i++)
+        small = small || (name.data[i] >= 'a' && name.data[i] <= 'z');
+    for (size_t i = 0; i < CX_COUNT_OF(named); i++)
+        if (cx_str_is(name, named[i]))
+            return true;
+    return (!small && name.size > 1) || cx_str_ends(name, CX_STR("_proxy")) ||
+           cx_str_starts(name, CX_STR("npm_"));
+}
+
+/* The words after `for`: NAME, or NAME in WORDS.  A variable that others obey is set like any
+ * other: as by a command of its own. */
+static void end_list(splitter *s, size_t words)
+{
+    const cx_shell_word *list = s->words + s->first_word;
+    bool plain = words != 0 && !list[0].opaque && !list[0].glob;
+    if (!plain || (words > 1 && (!cx_str_is(list[1].text, "in") || list[1].opaque))) {
+        stop_at(s, "a for loop in a form that is not known");
+        return;
+    }
+    if (!is_obeyed(list[0].text))
+        return;
+    if (s->count == CX_SHELL_COMMANDS_MAX) {
+        stop_at(s, "more than 64 commands");
+        return;
+    }
+    s->commands[s->count] = (cx_shell_command){.assigns = true, .depth = s->depth};
+    memcpy(s->commands[s->count].shells, s->shells, sizeof s->shells);
+    memcpy(s->commands[s->count].chains, s->chains, sizeof s->chains);
+    s->commands[s->count++].chains[s->depth] = s->chain;
+}
+
 static void end_command(splitter *s)
 {
     size_t words = s->word_count - s->first_word;
     size_t redirects = s->redirect_count - s->first_redirect;
+    if (s->in_list)
+        end_list(s, words);
+    if (s->begins_here)
+        s->here_of = s->count;
     if ((words != 0 || redirects != 0 || s->assigns) && !s->in_list) {
         if (s->count == CX_SHELL_COMMANDS_MAX) {
             stop_at(s, "more than 64 commands");
@@ -88,6 +131,7 @@ static void end_command(splitter *s)
                                                    .redirect_count = redirects,
                                                    .assigns = s->assigns,
                                                    .here = s->here,
+                                                   .input_expands = s->input_expands,
                                                    .depth = s->depth,
                                                    .piped = s->after_pipe,
                                                    .inverted = s->inverted};
@@ -99,20 +143,24 @@ static void end_command(splitter *s)
     s->first_word = s->word_count;
     s->first_redirect = s->redirect_count;
     s->assigns = s->in_list = s->after_pipe = s->inverted = false;
+    s->begins_here = s->input_expands = false;
     s->here = (cx_str){NULL, 0};
 }
 
 static void split_inner(splitter *s, cx_str inner);
 
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 /* Whether the "$" here begins an expansion; else it stands for itself. */
 static bool dollar_expands(const splitter *s, bool in_quotes)
 {
     char next = char_at(s, 1);
-    bool name = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
-                (next >= '0' && next <= '9') || next == '_';
     if (next == '\'' || next == '"')
         return !in_quotes;
-    return name || (next != 0 && strchr("({?$!#@*-", next) != NULL);
+    return is_name_char(next) || (next != 0 && strchr("({?$!#@*-", next) != NULL);
 }
 
 /* After "(": the offset of its ")", or the end of the text when there is none. */
@@ -173,6 +221,59 @@ static void take_backticks(splitter *s)
     split_inner(s, inner);
 }
 
+static bool is_all_of(cx_str text, const char *bytes)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] == 0 || strchr(bytes, text.data[i]) == NULL)
+            return false;
+    return true;
+}
+
+/* What is inside of "${..}": why it does more than to become a text; NULL when it does not.  An
+ * index, a length or a value can be an expression, in which shells run commands. */
+static const char *why_expansion(cx_str inner)
+{
+    static const char acts[] = "an expansion that sets a variable, or works something out";
+    size_t at = inner.size > 1 && inner.data[0] == '#' ? 1 : 0, name = at;
+    while (at < inner.size && is_name_char(inner.data[at]))
+        at++;
+    if (at == name && at < inner.size && strchr("?$#@*-", inner.data[at]) != NULL)
+        at++;
+    if (at == name)
+        return acts;
+    if (at < inner.size && inner.data[at] == '[') {
+        const char *close = memchr(inner.data + at, ']', inner.size - at);
+        size_t end = close == NULL ? inner.size : (size_t)(close - inner.data);
+        cx_str index = cx_str_from(inner.data + at + 1, end - at - 1);
+        if (close == NULL || !is_all_of(index, "0123456789@*"))
+            return acts;
+        at = end + 1;
+    }
+    if (at == inner.size)
+        return NULL;
+    cx_str rest = cx_str_from(inner.data + at, inner.size - at);
+    if (rest.data[0] == ':' && rest.size > 1 && strchr("-+?", rest.data[1]) == NULL)
+        return is_all_of(rest, "0123456789: -") ? NULL : acts;
+    return strchr(":-+?#%/^,", rest.data[0]) != NULL ? NULL : acts;
+}
+
+/* At "${". */
+static void take_braces(splitter *s)
+{
+    size_t from = s->at + 2, end = from;
+    while (end < s->text.size && s->text.data[end] != '}')
+        end++;
+    cx_str inner = cx_str_from(s->text.data + from, end - from);
+    const char *why = end < s->text.size ? why_expansion(inner) : NULL;
+    if (end >= s->text.size || (inner.size != 0 && (memchr(inner.data, '$', inner.size) != NULL ||
+                                                    memchr(inner.data, '`', inner.size) != NULL)))
+        why = "an expansion inside of an expansion";
+    if (why != NULL)
+        stop_at(s, why);
+    else
+        s->at = end + 1;
+}
+
 /* At "$": skips the expansion; commands inside of it are taken. */
 static void take_dollar(splitter *s)
 {
@@ -191,18 +292,7 @@ static void take_dollar(splitter *s)
         return;
     }
     if (next == '{') {
-        size_t end = s->at + 2;
-        while (end < s->text.size && s->text.data[end] != '}')
-            end++;
-        cx_str inner =
-            cx_str_from(s->text.data + s->at + 2, end < s->text.size ? end - s->at - 2 : 0);
-        if (end >= s->text.size ||
-            (inner.size != 0 && (memchr(inner.data, '$', inner.size) != NULL ||
-                                 memchr(inner.data, '`', inner.size) != NULL))) {
-            stop_at(s, "an expansion inside of an expansion");
-            return;
-        }
-        s->at = end + 1;
+        take_braces(s);
         return;
     }
     s->at++;
@@ -210,14 +300,10 @@ static void take_dollar(splitter *s)
         s->at++;
         return;
     }
-    while (!at_end(s)) {
-        char c = s->text.data[s->at];
-        bool name =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-        if (!name)
-            break;
+    while (!at_end(s) && is_name_char(char_at(s, 0)))
         s->at++;
-    }
+    if (char_at(s, 0) == '[') /* zsh; for bash a pattern */
+        stop_at(s, "an index, which a shell works out");
 }
 
 static cx_status split_at_depth(cx_str text, const splitter *outer, cx_arena *arena,
@@ -520,6 +606,7 @@ static void begin_here(splitter *s)
     }
     s->delimiter = word.text;
     s->delimiter_quoted = quoted;
+    s->begins_here = true;
 }
 
 /* "1", "12-", "-": of >& and <&; "1/x" is a file's name. */
@@ -548,7 +635,8 @@ static void take_here_string(splitter *s)
     cx_shell_word word;
     bool quoted;
     skip_blanks(s);
-    (void)read_word(s, &word, &quoted);
+    if (read_word(s, &word, &quoted))
+        s->input_expands = s->input_expands || word.opaque;
 }
 
 /* After the operator: a file's name, or with `descriptors` the number of one.  False when the line
@@ -594,6 +682,26 @@ static void take_redirect(splitter *s)
         s->redirects[s->redirect_count++] = redirect;
 }
 
+/* A here-document's text, of which shells expand what begins with "$". */
+static void take_here_expansions(splitter *s, cx_str body, bool *out_expands)
+{
+    splitter in = {.arena = s->arena, .text = body};
+    *out_expands = false;
+    while (!at_end(&in) && !is_stopped(&in)) {
+        char c = char_at(&in, 0);
+        if (c == '\\') {
+            in.at += in.at + 1 < body.size ? 2 : 1;
+        } else if (c == '$' && dollar_expands(&in, true)) {
+            *out_expands = true;
+            take_dollar(&in);
+        } else {
+            in.at++;
+        }
+    }
+    if (in.why != NULL)
+        stop_at(s, in.why);
+}
+
 /* At the beginning of the line after a here-document's command. */
 static void take_here(splitter *s)
 {
@@ -610,12 +718,17 @@ static void take_here(splitter *s)
         if (!last)
             continue;
         s->delimiter = (cx_str){NULL, 0};
-        if (s->here_of < s->count)
-            s->commands[s->here_of].here = body;
+        bool expands = false;
         if (!s->delimiter_quoted && body.size != 0 &&
             (memchr(body.data, '`', body.size) != NULL ||
              memmem(body.data, body.size, "$(", 2) != NULL))
             stop_at(s, "a substitution inside of a here-document");
+        else if (!s->delimiter_quoted)
+            take_here_expansions(s, body, &expands);
+        if (s->here_of < s->count) {
+            s->commands[s->here_of].here = body;
+            s->commands[s->here_of].input_expands |= expands;
+        }
         if (!s->delimiter_quoted && body.size != 0 &&
             memmem(body.data, body.size, "\\\n", 2) != NULL) /* joined before the end is found */
             stop_at(s, "a continued line inside of a here-document");
@@ -630,7 +743,6 @@ static void take_newline(splitter *s)
 {
     s->at++;
     if (!s->joined) {
-        s->here_of = s->count;
         end_command(s);
         s->chain++;
     }

@@ -32,8 +32,9 @@ typedef struct cx_shell_command {
     size_t count;
     const cx_shell_redirect *redirects;
     size_t redirect_count;
-    bool assigns; /* variables are set before it */
-    cx_str here;  /* text of a here-document; data NULL = none */
+    bool assigns;       /* variables are set before it */
+    cx_str here;        /* text of a here-document; data NULL = none */
+    bool input_expands; /* a here-document or here-string has what the shell expands */
     /* The shell that runs it, 0 the line's own, and those around it: each "(..)" and each
      * substitution is one of its own.  A `cd` counts for what its own shell runs afterwards. */
     unsigned shells[CX_SHELL_DEPTH_MAX];

@@ -119,6 +119,33 @@ def what_is_kept_from_being_read_is_not_read_otherwise():
         allowed(s, "cat src/*.c", "grep -rn int src", "grep -rn int .", "ls ~", "cat ~/x", "cat a* || cat ./*")
 
 
+@test
+def what_the_shell_works_out_for_itself_needs_a_person():
+    with Told() as s:
+        s.start()
+        commands(s, ("for PATH in x; do ls; done", "C04"), ("for HOME in x; do git log; done", "C04"),
+                 ("for PS4 in '$(touch ../y)'; do set -x; ls; done", "C04"), ("for path in x; do ls; done", "C04"),
+                 ("for https_proxy in x; do ls; done", "C04"), ("for x do touch ../y; done", "C01"),
+                 ("sleep ${CDPATH:=/etc}; cd src && touch y", "C01"),
+                 ("true <<< ${CDPATH:=/etc}; cd src && touch y", "C01"),
+                 ("true <<E\n${CDPATH:=/etc}\nE\ncd src && touch y", "C02"),
+                 ("for x in 'a[$(touch ../y)]'; do sleep ${b[x]}; done", "C01"),
+                 ("for x in 'a[$(touch ../y)]'; do for i in ${b:x}; do ls; done; done", "C01"),
+                 ("for x in '$(touch ../y)'; do exit ${x@P}; done", "C01"), ("ls ${!x}", "C01"), ("ls ${(e)x}", "C01"),
+                 ("sleep $b[x]", "C01"), ("cat <<E\n${b[x]}\nE\n", "C02"), ("cat <<E\n$b[x]\nE\n", "C02"),
+                 ("cat <<< $SECRET", "C02"), ('cat <<< "$SECRET"', "C02"), ("cat <<E\n$SECRET\nE\n", "C02"),
+                 ("cat <<E > y\na ${SECRET} b\nE\n", "C02"), ("sleep 1$x", "C02"))
+        allowed(s, "for f in a b; do ls; done", "for F in a b; do touch x; done", "for i in 1 2; do sleep $i; done",
+                "sleep ${i}; ls", "cat <<'E'\n$x ${b[x]}\nE\n", "cat <<E\n\\$x costs 5$ {a[b]}\nE\n", "cat <<< 'a $x'",
+                "for i in ${x:-a} ${#x} ${x%.c} ${x/a/b} ${x[0]} ${x[@]} ${x:1:2}; do ls; done")
+        patch = "*** Begin Patch\n*** Add File: %s\n+a\n*** End Patch"
+        inner = patch % ".claude/settings.json"
+        check(refused(s, "Bash", {"command": f"cat <<'E'; apply_patch '{inner}'\n{patch % 'y'}\nE\n"}, "L10"))
+        check(refused(s, "Bash", {"command": f"apply_patch '{inner}' <<'E'\n{patch % 'y'}\nE\n"}, "L10"))
+        check(refused(s, "Bash", {"command": f"ls\napply_patch <<'E' && ls\n{inner}\nE\n"}, "L10"))
+        allowed(s, f"apply_patch <<'E'\n{patch % 'y'}\nE\n", f"apply_patch <<'E' &&\n{patch % 'y'}\nE\nls")
+
+
 # --- its own settings --------------------------------------------------------------------------------
 
 
