@@ -50,6 +50,10 @@ cx_str cx_deciding_resolve_links(cx_deciding *d, cx_str path, bool *linked);
 cx_str cx_deciding_below_root(const cx_deciding *d, cx_str absolute);
 void cx_deciding_read(cx_deciding *d, cx_str path);
 void cx_deciding_write(cx_deciding *d, cx_str path);
+/* Adds nothing when it is allowed. */
+void cx_deciding_write_quietly(cx_deciding *d, cx_str path);
+/* A file or folder that is moved, removed or made something else, with what is below it. */
+void cx_deciding_replace(cx_deciding *d, cx_str path);
 /* Whether a read would be allowed; nothing is added. */
 bool cx_deciding_may_read(cx_deciding *d, cx_str path);
 /* Whether no file that an unquoted pattern can become is kept from being read. */
@@ -58,6 +62,25 @@ bool cx_deciding_may_read_pattern(cx_deciding *d, cx_str pattern);
 bool cx_deciding_holds_secrets(cx_deciding *d, cx_str folder);
 /* "*** Add File: .." and the like; each file is an effect. */
 void cx_deciding_patch(cx_deciding *d, cx_str patch);
+
+/* --- what is guarded (guarded.c) -------------------------------------------------------------- */
+
+typedef struct cx_live_guard {
+    cx_live_verdict verdict; /* CX_LIVE_ALLOW: nothing is known of it, and the others are not set */
+    const char *rule, *why;  /* static storage */
+} cx_live_guard;
+
+/* Both take a resolved path.  What keeps a file from being written whatever the lists of the policy
+ * say; and what else needs a person. */
+cx_live_guard cx_live_guard_of(const cx_deciding *d, cx_str real);
+cx_live_guard cx_live_soft_guard_of(const cx_deciding *d, cx_str real);
+/* What is guarded, exists and is below a folder: one of them; data NULL = none. */
+cx_str cx_live_guarded_below(cx_deciding *d, cx_str folder);
+/* `inner` is `outer` or below it. */
+bool cx_live_path_below(cx_str inner, cx_str outer);
+/* Whether the components of `pattern` occur one after the other in `path`, in any case; a '/' at
+ * the pattern's end only says that it is a folder's. */
+bool cx_live_path_has(cx_str path, cx_str pattern);
 
 /* --- hosts (hosts.c) -------------------------------------------------------------------------- */
 

@@ -140,152 +140,13 @@ cx_str cx_deciding_resolve(cx_deciding *d, cx_str path)
     return cx_deciding_resolve_links(d, path, &linked);
 }
 
-/* `inner` is `outer` or below it. */
-static bool is_below(cx_str inner, cx_str outer)
-{
-    while (outer.size > 1 && outer.data[outer.size - 1] == '/')
-        outer.size--;
-    return outer.size != 0 && cx_str_starts(inner, outer) &&
-           (outer.size == 1 || inner.size == outer.size || inner.data[outer.size] == '/');
-}
-
 cx_str cx_deciding_below_root(const cx_deciding *d, cx_str absolute)
 {
     const cx_str root = d->policy->root;
-    if (absolute.data == NULL || !is_below(absolute, root))
+    if (absolute.data == NULL || !cx_live_path_below(absolute, root))
         return (cx_str){NULL, 0};
     size_t skip = absolute.size > root.size ? root.size + (root.size > 1) : absolute.size;
     return cx_str_from(absolute.data + skip, absolute.size - skip);
-}
-
-static bool same_letters(cx_str a, cx_str b)
-{
-    for (size_t i = 0; i < a.size && a.size == b.size; i++) {
-        char x = a.data[i], y = b.data[i];
-        x = x >= 'A' && x <= 'Z' ? (char)(x + 32) : x;
-        y = y >= 'A' && y <= 'Z' ? (char)(y + 32) : y;
-        if (x != y)
-            return false;
-    }
-    return a.size == b.size;
-}
-
-/* Whether the components of `pattern` occur one after the other in `path`; a '/' at the pattern's
- * end means that something must follow. */
-static bool has_components(cx_str path, cx_str pattern)
-{
-    for (size_t at = 0; at < path.size; at++) {
-        if (at != 0 && path.data[at - 1] != '/')
-            continue;
-        if (path.size - at < pattern.size)
-            return false;
-        bool folder = pattern.data[pattern.size - 1] == '/';
-        bool ends = path.size - at == pattern.size || path.data[at + pattern.size] == '/';
-        if ((folder || ends) && same_letters(cx_str_from(path.data + at, pattern.size), pattern))
-            return true;
-    }
-    return false;
-}
-
-/* --- what is never written -------------------------------------------------------------------- */
-
-/* By which an agent's hooks, servers and permissions are set. */
-static const char *const agent_settings[] = {
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/hooks/",
-    ".claude/plugins/",
-    ".claude.json",
-    ".mcp.json",
-    "managed-settings.json",
-    "managed-settings.d/",
-    ".claude-plugin/",
-    ".codex/config.toml",
-    ".codex/hooks.json",
-    ".codex/requirements.toml",
-    "managed_config.toml",
-    ".codex-plugin/",
-    ".gemini/settings.json",
-    ".gemini/extensions/",
-    ".gemini/hooks/",
-    ".gemini/policies/",
-    ".gemini/trustedfolders.json",
-    ".codex/rules/",
-    ".claude/scheduled_tasks.json",
-    ".cursor/hooks.json",
-    ".cursor/hooks/",
-    ".cursor/mcp.json",
-    ".cursor/permissions.json",
-    ".copilot/hooks/",
-    ".copilot/settings.json",
-    ".copilot/mcp-config.json",
-    ".github/hooks/",
-    ".github/copilot/",
-    ".opencode/plugins/",
-    ".config/opencode/",
-    "opencode.json",
-};
-
-/* Texts that bring commands, hooks or permissions of their own into a session. */
-static const char *const agent_texts[] = {
-    ".claude/skills/",   ".claude/commands/", ".claude/agents/", ".claude/workflows/",
-    ".agents/skills/",   ".codex/skills/",    ".codex/agents/",  ".codex/prompts/",
-    ".gemini/commands/", ".gemini/agents/",   ".gemini/skills/", ".cursor/commands/",
-    ".cursor/agents/",   ".github/agents/",   ".github/skills/", ".copilot/agents/",
-};
-
-/* What a later program of this user obeys. */
-static const char *const user_settings[] = {
-    ".bashrc",          ".bash_profile", ".bash_login", ".profile",         ".zshrc",
-    ".zshenv",          ".zprofile",     ".zlogin",     ".config/fish/",    ".ssh/",
-    ".gnupg/",          ".netrc",        ".gitconfig",  ".config/git/",     ".npmrc",
-    ".pypirc",          ".aws/",         ".kube/",      ".docker/",         ".config/autostart/",
-    ".config/systemd/", ".local/bin/",   "bin/",        ".pam_environment", ".config/cortex/",
-};
-
-static bool has_one_of(cx_str path, const char *const *patterns, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (has_components(path, cx_str_z(patterns[i])))
-            return true;
-    return false;
-}
-
-/* The folder of such files itself: it can be put in place whole. */
-static bool is_agent_folder(cx_str path)
-{
-    static const char *const folders[] = {"/.claude", "/.codex",  "/.gemini",
-                                          "/.cursor", "/.agents", "/.copilot"};
-    for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
-        cx_str folder = cx_str_z(folders[i]);
-        if (path.size >= folder.size &&
-            same_letters(cx_str_from(path.data + path.size - folder.size, folder.size), folder))
-            return true;
-    }
-    return false;
-}
-
-static bool is_agent_setting(cx_str path)
-{
-    return has_one_of(path, agent_settings, CX_COUNT_OF(agent_settings));
-}
-
-static bool is_user_setting(const cx_deciding *d, cx_str path)
-{
-    const cx_str home = d->policy->user_home;
-    if (home.size == 0 || !is_below(path, home) || path.size == home.size)
-        return false;
-    cx_str rest = cx_str_from(path.data + home.size + 1, path.size - home.size - 1);
-    for (size_t i = 0; i < CX_COUNT_OF(user_settings); i++) {
-        cx_str pattern = cx_str_z(user_settings[i]);
-        bool folder = pattern.data[pattern.size - 1] == '/';
-        if (rest.size >= pattern.size - folder &&
-            same_letters(cx_str_from(rest.data, pattern.size - folder),
-                         cx_str_from(pattern.data, pattern.size - folder)) &&
-            (rest.size == pattern.size - folder || rest.data[pattern.size - folder] == '/'))
-            return true;
-    }
-    return false;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -293,20 +154,22 @@ static bool is_user_setting(const cx_deciding *d, cx_str path)
 static bool denies_reading(const cx_deciding *d, cx_str path)
 {
     const cx_live_policy *policy = d->policy;
-    if (policy->data_directory.size != 0 && is_below(path, policy->data_directory))
+    if (policy->data_directory.size != 0 && cx_live_path_below(path, policy->data_directory))
         return true;
     for (size_t i = 0; i < policy->read_deny.count; i++) {
         cx_str entry = policy->read_deny.items[i];
         if (entry.size > 2 && entry.data[0] == '~' && entry.data[1] == '/') {
             cx_str home = policy->user_home;
             cx_str rest = cx_str_from(entry.data + 2, entry.size - 2);
-            if (home.size != 0 && is_below(path, home) && path.size > home.size + rest.size &&
-                is_below(cx_str_from(path.data + home.size + 1, path.size - home.size - 1), rest))
+            if (home.size != 0 && cx_live_path_below(path, home) &&
+                path.size > home.size + rest.size &&
+                cx_live_path_below(
+                    cx_str_from(path.data + home.size + 1, path.size - home.size - 1), rest))
                 return true;
         } else if (entry.size != 0 && entry.data[0] == '/') {
-            if (is_below(path, entry))
+            if (cx_live_path_below(path, entry))
                 return true;
-        } else if (entry.size != 0 && has_components(path, entry)) {
+        } else if (entry.size != 0 && cx_live_path_has(path, entry)) {
             return true;
         }
     }
@@ -348,7 +211,7 @@ bool cx_deciding_holds_secrets(cx_deciding *d, cx_str folder)
         cx_facts facts;
         cx_str name = path.data == NULL || path.size == 0 ? (cx_str){NULL, 0}
                                                           : cx_arena_copy_str(d->arena, path);
-        if (name.data != NULL && is_below(name, real) &&
+        if (name.data != NULL && cx_live_path_below(name, real) &&
             !cx_failed(cx_path_facts(name.data, false, &facts, &ignored)))
             return true;
     }
@@ -394,9 +257,9 @@ static bool component_matches(cx_str pattern, cx_str component)
 /* Whether `pattern`, below the folder `base`, can become `path`, or a folder above or below it. */
 static bool pattern_meets(cx_str base, cx_str pattern, cx_str path)
 {
-    if (is_below(base, path))
+    if (cx_live_path_below(base, path))
         return true;
-    if (!is_below(path, base))
+    if (!cx_live_path_below(path, base))
         return false;
     size_t at = base.size == 1 ? 1 : base.size + 1;
     for (size_t p = 0; p < pattern.size && at < path.size;) {
@@ -420,7 +283,7 @@ bool cx_deciding_may_read_pattern(cx_deciding *d, cx_str pattern)
     cx_str base = cx_deciding_resolve(d, plain == 0   ? CX_STR(".")
                                          : plain == 1 ? CX_STR("/")
                                                       : cx_str_from(pattern.data, plain));
-    if (base.data == NULL || is_below(base, CX_STR("/proc")) || cx_str_is(rest, "..") ||
+    if (base.data == NULL || cx_live_path_below(base, CX_STR("/proc")) || cx_str_is(rest, "..") ||
         (rest.size != 0 && memmem(rest.data, rest.size, "/..", 3) != NULL))
         return false;
     for (size_t n = 0; denied_path(d, n, &path); n++)
@@ -469,7 +332,7 @@ void cx_deciding_read(cx_deciding *d, cx_str path)
 static bool covers(cx_deciding *d, cx_str entry, cx_str real, cx_str below)
 {
     if (entry.size != 0 && entry.data[0] == '/')
-        return is_below(real, entry);
+        return cx_live_path_below(real, entry);
     if (cx_str_is(entry, "."))
         return below.data != NULL;
     return below.data != NULL && below.size != 0 && cx_run_path_covers(entry, below);
@@ -490,54 +353,63 @@ static bool is_in_all_lists(cx_deciding *d, cx_str real, cx_str below)
     return true;
 }
 
-static bool has_component(cx_str path, const char *name)
+static void add_guard(cx_deciding *d, cx_str path, cx_live_guard guard)
 {
-    return has_components(path, cx_str_z(name));
+    cx_deciding_add(d, CX_LIVE_WRITE, guard.verdict, guard.rule, path, "%s", guard.why);
 }
 
-void cx_deciding_write(cx_deciding *d, cx_str path)
+static void write_real(cx_deciding *d, cx_str real)
 {
     const cx_live_policy *policy = d->policy;
-    static const char *const devices[] = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"};
-    for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
-        if (cx_str_is(path, devices[i]))
-            return;
-    cx_str real = cx_deciding_resolve(d, path);
     cx_str below = cx_deciding_below_root(d, real);
-    if (real.data == NULL)
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L08", path,
-                        "where this path leads cannot be told");
-    else if (policy->data_directory.size != 0 && is_below(real, policy->data_directory))
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L10", real,
-                        "the record of this session is there");
-    else if (is_agent_setting(real) ||
-             (policy->program.size != 0 && cx_str_eq(real, policy->program)))
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L10", real,
-                        "it sets what agents may do; a person changes it, with the agent closed");
-    else if (is_user_setting(d, real) || cx_str_starts(real, CX_STR("/etc/")))
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L11", real,
-                        "later programs of this user or machine obey it");
-    else if (has_component(real, ".git"))
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L12", real,
-                        "git's own files are written by git only");
+    cx_live_guard hard = cx_live_guard_of(d, real), soft = cx_live_soft_guard_of(d, real);
+    if (hard.verdict != CX_LIVE_ALLOW)
+        add_guard(d, real, hard);
     else if (!is_in_all_lists(d, real, below))
         cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, "L14", real,
                         "outside of the paths that this session is limited to");
     else if (below.data == NULL && policy->write_count == 0)
         cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L13", real,
                         "outside of the work tree %.*s", (int)policy->root.size, policy->root.data);
-    else if (below.data != NULL && cx_run_path_protected(below, NULL))
-        cx_deciding_add(d, CX_LIVE_WRITE,
-                        policy->contract_task.size != 0 ? CX_LIVE_FORBIDDEN : CX_LIVE_UNLISTED,
-                        "P08", real, "%s", cx_run_path_rule_text("P08"));
-    else if (below.data != NULL && cx_run_path_covers(CX_STR("policies/"), below))
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L12", real,
-                        "it says what later sessions and runs may do");
-    else if (is_agent_folder(real) || has_one_of(real, agent_texts, CX_COUNT_OF(agent_texts)))
-        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L10", real,
-                        "it brings commands or permissions of its own into a session");
+    else if (soft.verdict != CX_LIVE_ALLOW)
+        add_guard(d, real, soft);
     else
         cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_ALLOW, "L00", real, "%s", "");
+}
+
+void cx_deciding_write(cx_deciding *d, cx_str path)
+{
+    static const char *const devices[] = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"};
+    for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
+        if (cx_str_is(path, devices[i]))
+            return;
+    cx_str real = cx_deciding_resolve(d, path);
+    if (real.data == NULL)
+        cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_UNLISTED, "L08", path,
+                        "where this path leads cannot be told");
+    else
+        write_real(d, real);
+}
+
+void cx_deciding_write_quietly(cx_deciding *d, cx_str path)
+{
+    size_t before = d->count;
+    cx_deciding_write(d, path);
+    if (d->count == before + 1 && d->effects[before].verdict == CX_LIVE_ALLOW)
+        d->count = before;
+}
+
+void cx_deciding_replace(cx_deciding *d, cx_str path)
+{
+    cx_str real = cx_deciding_resolve(d, path);
+    cx_str found = real.data == NULL ? real : cx_live_guarded_below(d, real);
+    if (found.data == NULL) {
+        cx_deciding_write(d, path);
+        return;
+    }
+    cx_live_guard guard = cx_live_guard_of(d, found);
+    cx_deciding_add(d, CX_LIVE_WRITE, CX_LIVE_FORBIDDEN, guard.rule == NULL ? "L10" : guard.rule,
+                    real, "below it is %.*s", (int)found.size, found.data);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */

@@ -146,6 +146,73 @@ def what_the_shell_works_out_for_itself_needs_a_person():
         allowed(s, f"apply_patch <<'E'\n{patch % 'y'}\nE\n", f"apply_patch <<'E' &&\n{patch % 'y'}\nE\nls")
 
 
+@test
+def folders_are_written_as_what_ends_up_in_them():
+    with Told() as s:
+        s.start()
+        for name in (".claude/hooks/guard.sh", ".claude/settings.json", "policies/live.json", "x/settings.json", "x/evil",
+                     "x/policies/live.json", "sub/.codex/hooks.json", "build/bin/f", "tree/l/f"):
+            (s.repo / name).parent.mkdir(parents=True, exist_ok=True)
+            (s.repo / name).write_text("{}")
+        (s.user / ".bashrc").write_text("x")
+        (s.repo / "build/bin/f").unlink()
+        (s.repo / "build/bin/f").symlink_to(s.user / ".bashrc")
+        (s.repo / "src/bin").mkdir()
+        (s.repo / "src/bin/f").write_text("evil")
+        commands(s, ("cp x/evil .claude/hooks/", "L10"), ("cp x/evil .claude/hooks", "L10"), ("mv x/evil .claude/hooks", "L10"),
+                 ("mv .claude/hooks x/h", "L10"), ("ln -s .claude/hooks h && cp x/evil h/guard.sh", "L10"),
+                 ("cd .claude && ln ../x/settings.json", "L10"), ("cd .claude && cp ../x/settings.json .", "L10"),
+                 ("cd .claude && mv ../x/settings.json .", "L10"), ("cp -t .claude x/settings.json", "L08"),
+                 ("cp -r x/policies .", "L12"), ("mv x/policies .", "L12"), ("mv policies p2", "L12"),
+                 ("ln -s policies p && echo > p/live.json", "L12"), ("cd policies && ln ../x/policies/live.json", "L12"),
+                 ("mv sub s2", "L10"), ("rm -r sub", "L10"), (f"mv {s.repo} {s.repo}/x/y", "L10"), ("mv .git g", "L12"),
+                 ("chmod -x .claude/settings.json", "L10"), ("chmod -w .git/config", "L12"), ("chmod 0 sub", "L10"),
+                 ("chmod -- -r .claude/settings.json", "L10"), ("cp -r src/bin build", "L11"), ("cp -R src/. build", "L11"),
+                 ("cp -aT src/bin build/bin", "L11"))
+        (s.repo / "src/l.c").symlink_to("a.c")
+        allowed(s, "cp x/evil src", "cp x/evil src/", "mv x/evil src", "cp -r x build", "mkdir -p src/b", "chmod +x src/a.c",
+                "chmod -x src/a.c", "cp -r src tree", "mv tree/l .", "ln -s a.c k.c", "touch .", "cp x/evil .")
+
+
+@test
+def what_later_programs_obey_is_not_written():
+    with Told() as s:
+        s.start()
+        for path, rule in ((".vscode/mcp.json", "L10"), ("opencode.jsonc", "L10"), (".opencode/plugin/x.ts", "L10"),
+                           (".cursor/cli.json", "L10"), (".claude/statusline.sh", "L10"), (".claude/ſettings.json", "L10"),
+                           (".g\u200cit/config", "L12"), (".claude/hooks", "L10"),
+                           (".envrc", "L11"), ("sub/.vscode/tasks.json", "L11"), (".exrc", "L11"), (".husky/pre-commit", "L11"),
+                           (".npmrc", "L11"), ("a.code-workspace", "L11"), (".cargo/config.toml", "L11"),
+                           (".idea/workspace.xml", "L11")):
+            refused(s, "Write", {"file_path": str(s.repo / path), "content": "x"}, rule)
+        for path in (".vimrc", ".config/nvim/init.lua", ".bash_aliases", ".cargo/config.toml"):
+            check(refused(s, "Write", {"file_path": str(s.user / path), "content": "x"}, "L11"), path)
+        for path in ("src/é.c", "vscode/settings.json", ".github/workflows/x.yml", "CLAUDE.md", ".claude/notes.md"):
+            check(s.decide("toolu_fine", "Write", {"file_path": str(s.repo / path)}).returncode == 0, path)
+
+
+@test
+def the_program_and_the_record_are_not_moved_with_their_folder():
+    with Told() as s:
+        home = s.repo / "state/cortex"
+        (s.repo / "x").mkdir()
+        (s.repo / "x/cortex").mkdir()
+        (s.repo / "x/cortex/log").write_text("x")
+        check(run(BIN, "init", "--home", home, env=s.env).returncode == 0)
+        s.home = home
+        s.start()
+        commands(s, ("mv state old", "L10"), ("cp -r x/cortex state", "L10"), ("cp x/cortex/log state/cortex", "L10"),
+                 ("ln -s state s", "L10"), ("chmod 0 state", "L10"), ("cd state && mv cortex c", "L10"))
+        here = s.repo / "build/bin"
+        here.mkdir(parents=True)
+        shutil.copy(BIN, here / "cortex")
+        payload = {"session_id": "other", "cwd": str(s.repo), "hook_event_name": "PreToolUse", "tool_name": "Bash"}
+        for line in ("cp x/cortex/log build/bin/cortex", "cp x/cortex build/bin -r", "mv build b", "mv x/cortex build/bin"):
+            done = run(here / "cortex", "hook", "claude", "--home", s.home, "--mode", "enforce", env=s.env,
+                       stdin=json.dumps({**payload, "tool_input": {"command": line}}).encode())
+            check(done.returncode == 2 and b"L10" in done.stderr, line, done)
+
+
 # --- its own settings --------------------------------------------------------------------------------
 
 
