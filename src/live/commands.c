@@ -406,6 +406,8 @@ static void decide_program(cx_live_command *c)
     const char *danger = cx_live_reader_danger(c->d, c->program, c->command);
     if (danger != NULL)
         cx_live_command_add(c, CX_LIVE_UNLISTED, "L08", danger);
+    if (!writes)
+        cx_live_take_options(c, reads);
     /* What is forbidden by a row of the gate is so for these programs, too. */
     ask_gate(c, reads || writes, reads || writes);
 }

@@ -134,4 +134,10 @@ bool cx_live_has_parent(cx_str path);
 /* False when the program is none of them; else each file that its words name is decided. */
 bool cx_live_take_files(cx_live_command *c);
 
+/* --- options of other programs (options.c) ---------------------------------------------------- */
+
+/* Files that options have a program write, and options that nothing can be told of.  `reads`: it is
+ * one that only reads, and its other words are looked at elsewhere. */
+void cx_live_take_options(cx_live_command *c, bool reads);
+
 #endif

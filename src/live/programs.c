@@ -139,6 +139,23 @@ static bool shows_environments(cx_str word)
     return has_any(word, "eE");
 }
 
+/* jq: `env` and `$ENV`, and not the member `.env`. */
+static bool shows_variables(cx_str word)
+{
+    for (size_t at = 0; at + 3 <= word.size; at++) {
+        char before = at == 0 ? ' ' : word.data[at - 1];
+        char after = at + 3 < word.size ? word.data[at + 3] : ' ';
+        bool begins = before != '.' && before != '_' && !(before >= 'a' && before <= 'z') &&
+                      !(before >= 'A' && before <= 'Z');
+        bool ends = after != '_' && !(after >= 'a' && after <= 'z');
+        if (memcmp(word.data + at, "ENV", 3) == 0 && before == '$')
+            return true;
+        if (memcmp(word.data + at, "env", 3) == 0 && begins && ends)
+            return true;
+    }
+    return false;
+}
+
 static bool includes_files(cx_str word)
 {
     return (has_text(word, "import") || has_text(word, "include")) && has_text(word, "search");
@@ -161,6 +178,8 @@ const char *cx_live_reader_danger(cx_deciding *d, cx_str program, const cx_shell
         return find_danger(command, sets_clock, "it sets the clock");
     else if (cx_str_is(program, "ps"))
         return find_danger(command, shows_environments, "it shows environments of processes");
+    else if (cx_str_is(program, "jq") && find_danger(command, shows_variables, "") != NULL)
+        return "its filter shows variables of the environment";
     else if (cx_str_is(program, "jq"))
         return find_danger(command, includes_files, "its filter reads other files");
     return NULL;

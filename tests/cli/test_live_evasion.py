@@ -146,6 +146,75 @@ def what_the_shell_works_out_for_itself_needs_a_person():
         allowed(s, f"apply_patch <<'E'\n{patch % 'y'}\nE\n", f"apply_patch <<'E' &&\n{patch % 'y'}\nE\nls")
 
 
+class Trusted(Told):
+    """With a folder of programs that a policy trusts, so that those are there that a machine lacks."""
+
+    NAMES = "pytest python3 npm cargo go ctest tsc eslint ruff mypy rg tree jq sort sha256sum wc git".split()
+
+    def __enter__(self):
+        super().__enter__()
+        place = self.folder / "trusted"
+        place.mkdir()
+        for name in self.NAMES:
+            (place / name).write_text("#!/bin/sh\n")
+            (place / name).chmod(0o755)
+        (self.repo / "policies").mkdir()
+        (self.repo / "policies/cortex.json").write_text(
+            json.dumps({"version": "v1", "trusted_dirs": [str(place), "/usr/bin", "/bin"]}))
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "policy")
+        self.start()
+        return self
+
+
+@test
+def reports_and_outputs_are_writes():
+    with Trusted() as s:
+        (s.repo / ".claude").mkdir()
+        (s.repo / ".claude/settings.json").write_text("{}")
+        (s.repo / "resp").write_text("--junitxml=.claude/settings.json")
+        (s.repo / ".claude/hooks").mkdir()
+        settings, hooks = ".claude/settings.json", ".claude/hooks"
+        denied = (f"pytest --junitxml={settings}", f"pytest --junit-xml {settings}", "pytest --basetemp=.git",
+                  f"pytest --basetemp {hooks}", "pytest --basetemp=.", "pytest --log-file=.mcp.json", f"pytest --cov-report=xml:{settings}",
+                  f"pytest --cov-report html:{hooks}", f"pytest -o cache_dir={hooks}", f"pytest -olog_file={settings}",
+                  f"python3 -m pytest --junitxml={settings}", f"npm test --logs-dir={hooks}", f"cargo build --target-dir {hooks}",
+                  f"go build -o {settings}", "go build -o=.git/hooks/pre-commit", "go test -coverprofile=.mcp.json",
+                  f"ctest -O {settings}", f"ctest --output-junit {settings}", f"tsc --outFile {settings}", "eslint -o .mcp.json",
+                  "eslint -o.mcp.json", "ruff check --output-file=.mcp.json", f"mypy --html-report {hooks} src",
+                  f"tree -o {settings}", f"tree -o{settings}", f"tree -L 1 -no {settings}")
+        for line in denied:
+            check(refused(s, "Bash", {"command": line}, "L12" if ".git" in line else "L10"), line)
+        commands(s, ("ruff format .claude/hooks/guard.py", "L10"), ("pytest --junitxml=../../x.xml", "L13"),
+                 ("pytest @resp", "L08"), ("mypy @resp", "L08"), ("tsc @resp", "L08"))
+        allowed(s, *([] if os.getuid() else ["pytest --junitxml=build/x.xml tests", "pytest --ignore=.git -q", "ruff check src",
+                "eslint --ignore-pattern .claude/ src", "go build -o build/x", "tree -L 2 src", "pytest -k 'a or b' src/a.c::x",
+                "git diff -- .gitignore policies/live.json", "git show HEAD:.gitattributes"]))
+        s.cortex("session", "limit", s.session, "--path", "src/", "--contract", "x", codes=(2, 3))
+        s.cortex("session", "limit", s.session, "--path", "src/")
+        commands(s, ("pytest --junitxml=build/x.xml", "L14"), ("go build -o x", "L14"), ("tree -o x", "L14"))
+
+
+@test
+def programs_that_read_start_nothing_and_show_no_variables():
+    with Trusted() as s:
+        (s.user / ".ssh").mkdir()
+        (s.user / ".ssh/id").write_text("key")
+        (s.repo / "names").write_text(str(s.user / ".ssh/id") + "\0")
+        commands(s, ("rg --pre ./x int", "L08"), ("rg --pre=./x int", "L08"), ("rg --hostname-bin ./x int", "L08"),
+                 ("sort --files0-from=names", "L08"), ("sort --files0-f names", "L08"), ("wc --files0-from=names", "L08"),
+                 ("du --files0-from=names", "L08"), ("sha256sum -c names", "L08"), ("sha256sum --check names", "L08"),
+                 ("md5sum --c names", "L08"), ("tree --fromfile names", "L08"), ("jq -n env", "L08"), ("jq -n '$ENV.X'", "L08"),
+                 ("jq -r 'env|keys' x", "L08"), ("file -f names", "L08"), ("go build -toolexec ./x", "L08"),
+                 ("go vet -vettool=./x", "L08"), ("go test -exec ./x", "L08"), ("mypy --install-types x", "L08"),
+                 ("mypy --python-e ./x y", "L08"), ("pytest --pastebin=all", "L08"), ("npm test -C x", "L08"),
+                 ("cargo build --config 'build.rustc-wrapper=\"x\"'", "L08"), ("git log --diff-merges=r", "L08"),
+                 ("git show --diff-merges remerge", "L08"), ("ctest -S x.cmake", "L08"), ("ctest --build-and-test a b", "L08"))
+        allowed(s, "sort -k2 src/a.c", "wc -l src/a.c", "git log --diff-merges=first-parent",
+                *([] if os.getuid() else ["rg --pretty int", "jq '.a.env' src/a.c", "go test ./...", "mypy src",
+                                          "rg -c int src"]))
+
+
 @test
 def folders_are_written_as_what_ends_up_in_them():
     with Told() as s:
