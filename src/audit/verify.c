@@ -20,6 +20,7 @@ const char *const cx_run_code_names[CX_RUN_CODE_COUNT] = {
     "events_torn",        "chain_missing",        "chain_invalid",   "state_order",
     "mirror_mismatch",    "patch_names_mismatch", "diff_scope",      "tests_outside_contract",
     "status_mismatch",    "baseline_mismatch",    "ref_mismatch",    "ledger_entry_missing",
+    "stored_changed",     "stored_missing",       "stored_erased",   "ended_by_another",
 };
 
 void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str path,
@@ -274,6 +275,29 @@ cx_status cx_run_verify(cx_run_bundle *bundle, const cx_run_witness *witness, cx
     }
     out->sealed = v.witness->seal != NULL && v.said[CX_RUN_SEAL_MISMATCH] == 0;
     return CX_SUCCESS;
+}
+
+cx_status cx_run_verify_unread(cx_str run_id, cx_run_unread why, cx_str message, cx_arena *arena,
+                               cx_run_verdict *out, cx_err *err)
+{
+    static const struct {
+        cx_run_code code;
+        const char *reason;
+    } of[] = {[CX_RUN_UNREAD_CHANGED] = {CX_RUN_STORED_CHANGED, ""},
+              [CX_RUN_UNREAD_MISSING] = {CX_RUN_STORED_MISSING, "missing"},
+              [CX_RUN_UNREAD_ERASED] = {CX_RUN_STORED_ERASED, "erased"},
+              [CX_RUN_UNREAD_ENDED] = {CX_RUN_ENDED_BY_ANOTHER, "ended"}};
+    CX_ASSERT(arena != NULL && out != NULL && why < CX_COUNT_OF(of));
+    *out = (cx_run_verdict){.run_id = run_id,
+                            .verdict = why == CX_RUN_UNREAD_CHANGED ? CX_BROKEN : CX_INDETERMINATE,
+                            .reason = of[why].reason};
+    cx_run_findings_init(&out->findings, arena);
+    cx_run_findings_reject(&out->findings, cx_run_code_names[of[why].code], CX_STR(""), CX_STR(""),
+                           "%.*s", (int)message.size, message.data);
+    cx_status status = cx_run_findings_check(&out->findings, err);
+    if (cx_failed(status))
+        cx_run_findings_done(&out->findings);
+    return status;
 }
 
 int cx_run_verdict_exit(const cx_run_verdict *verdict)

@@ -34,6 +34,17 @@ typedef struct cx_run_verdict {
 
 CX_RESULT cx_run_verify(cx_run_bundle *bundle, const cx_run_witness *witness, cx_arena *arena,
                         cx_run_verdict *out, cx_err *err);
+
+/* Why there is no bundle that could be read. */
+typedef enum cx_run_unread {
+    CX_RUN_UNREAD_CHANGED, /* its bytes are not those that were recorded: broken */
+    CX_RUN_UNREAD_MISSING, /* indeterminate, as is */
+    CX_RUN_UNREAD_ERASED,
+    CX_RUN_UNREAD_ENDED /* another machine ended the run, and no bundle was ever sealed */
+} cx_run_unread;
+/* The verdict on a run of which the bundle cannot be read; it is never CX_HOLDS. */
+CX_RESULT cx_run_verify_unread(cx_str run_id, cx_run_unread why, cx_str message, cx_arena *arena,
+                               cx_run_verdict *out, cx_err *err);
 /* 0 holds, 1 broken, 3 indeterminate. */
 int cx_run_verdict_exit(const cx_run_verdict *verdict);
 /* The distinct codes, in the order of §18; static storage, in the arena. */

@@ -158,6 +158,7 @@
     X(run_reports)         \
     X(run_verify)          \
     X(run_export)          \
+    X(run_store_command)   \
     X(run_cleanup)         \
     X(run_attest)          \
     X(run_spans)           \

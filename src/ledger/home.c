@@ -519,8 +519,11 @@ cx_status cx_home_open(const char *path, const cx_home_options *options, cx_home
         return cx_fail_nomem(err);
     cx_status status = CX_SUCCESS;
     cx_err failure = {0};
-    status = open_log(home, home->read_only, &failure);
-    if (status.code == CX_E_BUSY && options->or_remote && !home->read_only)
+    if (options->only_reach)
+        status = cx_remote_join(home, &failure);
+    else
+        status = open_log(home, home->read_only, &failure);
+    if (status.code == CX_E_BUSY && options->or_remote && !options->only_reach && !home->read_only)
         status = join_writer_process(home, status, &failure);
     if (cx_failed(status)) {
         if (err != NULL)

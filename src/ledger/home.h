@@ -98,6 +98,7 @@ typedef struct cx_home_options {
      * at URL".  CX_E_NOT_FOUND: as without.  NULL = only its socket. */
     cx_status (*reach)(void *arg, int *out, char who[CX_HOME_WHO_SIZE], cx_err *err);
     void *reach_arg;
+    bool only_reach; /* with `reach`: there are no files here, every call goes to that process */
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;
     size_t deriver_count;

@@ -42,10 +42,10 @@ cx_handler cx_api_snapshots, cx_api_checkpoints, cx_api_seed;
 cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_run_stream,
     cx_api_run_reports, cx_api_run_report, cx_api_run_diff, cx_api_run_diff_names,
     cx_api_run_artifacts, cx_api_run_artifact, cx_api_run_gates, cx_api_run_timeline,
-    cx_api_run_verify, cx_api_run_replay, cx_api_run_contracts, cx_api_run_contract,
-    cx_api_run_locks, cx_api_run_worktrees, cx_api_run_policies, cx_api_run_agents,
-    cx_api_run_approvals, cx_api_run_approve, cx_api_intents, cx_api_intent_add, cx_api_cases,
-    cx_api_case, cx_api_case_start, cx_api_case_cancel, cx_api_contract_preview;
+    cx_api_run_verify, cx_api_run_bundle, cx_api_run_replay, cx_api_run_contracts,
+    cx_api_run_contract, cx_api_run_locks, cx_api_run_worktrees, cx_api_run_policies,
+    cx_api_run_agents, cx_api_run_approvals, cx_api_run_approve, cx_api_intents, cx_api_intent_add,
+    cx_api_cases, cx_api_case, cx_api_case_start, cx_api_case_cancel, cx_api_contract_preview;
 cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, cx_api_session_end;
 cx_handler cx_api_memory_list, cx_api_memory_show;
 cx_handler cx_api_memory_write, cx_api_memory_update, cx_api_memory_labels, cx_api_memory_tombstone,

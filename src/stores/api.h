@@ -14,7 +14,9 @@
 
 #include "stores/actions.h"
 #include "stores/inbox.h"
+#include "stores/run_bundle.h"
 #include "stores/run_index.h"
+#include "stores/run_list.h"
 #include "stores/session_files.h"
 #include "stores/session_index.h"
 #include "stores/session_part.h"

@@ -300,6 +300,9 @@ static cx_status copy_run(const known_run *run, cx_arena *arena, cx_run_known *o
     out->witness.has_events = run->links.count != 0;
     out->witness.events = links;
     out->witness.event_count = run->links.count;
+    cx_run_row first;
+    if (run->first_row.size != 0 && cx_run_row_decode(cx_buf_bytes(&run->first_row), &first))
+        out->journal = cx_arena_copy_str(arena, first.journal);
     if (run->seal.size == 0)
         return CX_SUCCESS;
     cx_str seal = cx_arena_copy_str(arena, cx_buf_str(&run->seal));

@@ -21,6 +21,7 @@ typedef struct cx_run_known {
     cx_run_witness witness; /* for cx_run_verify; everything in it lives in the arena */
     cx_json seal;           /* what witness.seal points to */
     bool sealed;
+    cx_str journal;      /* of the first entry about the run; empty when there is none */
     cx_str actor;        /* the actor whose journal has the seal */
     uint64_t seal_index; /* its sequence number there */
 } cx_run_known;

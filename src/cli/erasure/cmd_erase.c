@@ -5,6 +5,7 @@
 
 #include "cli/erasure/erasure_view.h"
 #include "cli/ledger/ledger.h"
+#include "stores/api.h"
 
 typedef struct state {
     bool entry;
@@ -92,6 +93,88 @@ static cx_status many_job(cx_cli_ledger *l, void *arg, cx_err *err)
     return cx_cli_erasing_job(l, arg, err);
 }
 
+/* --- the stored bundle of a run --------------------------------------------------------------- */
+
+typedef struct erasing_run {
+    cx_str run_id, reason, by;
+    cx_run_stored stored;
+    cx_str actor; /* of its journal */
+} erasing_run;
+
+static cx_status prepare_run(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    erasing_run *e = arg;
+    const char *reason = cx_cli_value(l->args, "reason"), *by = cx_cli_value(l->args, "by");
+    e->run_id = cx_str_z(cx_cli_value(l->args, "run"));
+    if (!cx_run_id_valid(e->run_id))
+        return cx_fail(err, CX_E_USAGE, "option --run: found '%.200s', expected the id of a run",
+                       e->run_id.data);
+    if (reason == NULL || reason[0] == 0)
+        return cx_fail(
+            err, CX_E_USAGE,
+            "expected --reason TEXT: erasure cannot be undone, and the reason is recorded");
+    e->reason = cx_str_z(reason);
+    e->by = by == NULL ? l->actor : cx_str_z(by);
+    return CX_SUCCESS;
+}
+
+static cx_status find_stored(cx_cli_ledger *l, erasing_run *e, cx_err *err)
+{
+    cx_run_index *index;
+    cx_run_known known;
+    bool found = false;
+    CX_TRY(cx_run_index_open(l->home, l->cli->alloc, &index, err));
+    cx_status status = cx_run_index_find(index, e->run_id, l->arena, &known, err);
+    cx_run_index_close(index);
+    CX_TRY(status);
+    e->actor = known.sealed ? known.actor : known.journal;
+    if (e->actor.size != 0)
+        CX_TRY(cx_run_stored_find(l->home, e->actor, e->run_id, l->arena, &e->stored, &found, err));
+    if (!found || e->stored.part_count == 0)
+        return cx_fail(err, CX_E_NOT_FOUND, "%s%.*s%s", found ? "the bundle of " : "no bundle of ",
+                       (int)e->run_id.size, e->run_id.data,
+                       found ? " is an object of an object store: delete it there"
+                             : " is stored in this data directory");
+    return CX_SUCCESS;
+}
+
+static cx_status erase_parts(cx_cli_ledger *l, const erasing_run *e, size_t *out_held, cx_err *err)
+{
+    cx_memory *memories;
+    cx_memory_target *targets = CX_ARENA_ARRAY(l->arena, cx_memory_target, e->stored.part_count);
+    if (targets == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < e->stored.part_count; i++)
+        targets[i] = (cx_memory_target){.seq = e->stored.parts[i].seq};
+    CX_TRY(cx_memory_open(l->home, e->actor, NULL, &memories, err));
+    cx_status status = cx_memory_redact_many(memories, targets, e->stored.part_count, e->reason,
+                                             e->by, out_held, err);
+    cx_memory_close(memories);
+    return cx_failed(status) ? status : cx_home_erase(l->home, e->actor, err);
+}
+
+static cx_status run_job(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    erasing_run *e = arg;
+    size_t held = 0;
+    CX_TRY(find_stored(l, e, err));
+    CX_TRY(erase_parts(l, e, &held, err));
+    if (held != 0) /* some are erased, perhaps: none is there that no hold keeps */
+        l->exit_code = CX_EXIT_REJECTED;
+    if (!l->json) {
+        cx_buf_printf(&l->out, "erased the stored bundle of %.*s: %zu of %zu parts%s\n",
+                      (int)e->run_id.size, e->run_id.data, e->stored.part_count - held,
+                      e->stored.part_count, held == 0 ? "" : "; a legal hold keeps the others");
+        return cx_buf_check(&l->out, err);
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_json_put_str(&json, "actor", e->actor);
+    cx_json_put_str(&json, "erased_run", e->run_id);
+    cx_json_put_uint(&json, "parts", e->stored.part_count);
+    cx_json_put_uint(&json, "held", held);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
 /* --- a receipt of before ---------------------------------------------------------------------- */
 
 static cx_status prepare_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
@@ -110,19 +193,24 @@ static int run_erase(cx_cli *cli, const cx_cli_args *args)
     static const cx_cli_job many = {CX_CLI_WRITE, false, prepare_many, many_job};
     static const cx_cli_job plan = {CX_CLI_READ, false, prepare_many, many_job};
     static const cx_cli_job receipt = {CX_CLI_READ, false, prepare_receipt, receipt_job};
+    static const cx_cli_job of_run = {CX_CLI_WRITE, false, prepare_run, run_job};
     state s;
+    erasing_run run = {0};
     cx_cli_erasing erasing = {.has_signer = false};
     bool selects =
         cx_cli_has(args, "agent") || cx_cli_has(args, "subject") || cx_cli_has(args, "before");
-    int ways = (args->operand_count != 0) + selects + cx_cli_has(args, "receipt");
+    int ways = (args->operand_count != 0) + selects + cx_cli_has(args, "receipt") +
+               cx_cli_has(args, "run");
     if (ways != 1)
         return cx_cli_misuse(args, "expected either SEQ or URI, or --agent, --subject, --before, "
-                                   "or --receipt");
-    if (args->operand_count != 0 &&
+                                   "or --run, or --receipt");
+    if ((args->operand_count != 0 || cx_cli_has(args, "run")) &&
         (cx_cli_has(args, "dry-run") || cx_cli_has(args, "output") || cx_cli_signer_wanted(args)))
         return cx_cli_misuse(args, "--dry-run and receipts are for --agent, --subject, --before");
     if (args->operand_count != 0)
         return cx_cli_run_job(cli, args, &one, &s);
+    if (cx_cli_has(args, "run"))
+        return cx_cli_run_job(cli, args, &of_run, &run);
     int code = cx_cli_run_job(cli, args,
                               !selects                      ? &receipt
                               : cx_cli_has(args, "dry-run") ? &plan
@@ -141,6 +229,8 @@ static const cx_cli_option options[] = {
                "word, case counts."),
     CX_CLI_OPT("before", 0, CX_CLI_TEXT, "TIME",
                "All content recorded before this time, date, or age such as 90d."),
+    CX_CLI_OPT("run", 0, CX_CLI_TEXT, "RUN",
+               "The stored bundle of this run; its events and its seal stay recorded."),
     CX_CLI_OPTION_DRY_RUN,
     CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT", "Why; needed, and recorded for good."),
     CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "The author; default the actor."),

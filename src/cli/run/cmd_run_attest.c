@@ -57,8 +57,7 @@ typedef struct attest_job {
 
 static cx_status open_bundle(attest_job *job, cx_err *err)
 {
-    return cx_cli_run_open(job->cli, cx_cli_value(job->args, "repo"), job->args->operands[0],
-                           &job->bundle, err);
+    return cx_cli_run_open(job->cli, job->args, job->args->operands[0], &job->bundle, err);
 }
 
 /* A false statement is not signed. *out_broken: a message about it was printed. */

@@ -38,8 +38,7 @@ static int run_read_job(cx_cli *cli, const cx_cli_args *args,
     int code;
     cx_buf_init(&l.out, cli->alloc);
     if (args->operand_count != 0)
-        status =
-            cx_cli_run_find(cli, cx_cli_value(args, "repo"), args->operands[0], &l.bundle, &err);
+        status = cx_cli_run_find(cli, args, args->operands[0], &l.bundle, &err);
     if (!cx_failed(status))
         status = work(&l, &err);
     if (cx_failed(status))
@@ -336,6 +335,7 @@ static const cx_cli_option events_options[] = {
     CX_CLI_OPT("limit", 'n', CX_CLI_COUNT, "N", "At most N events; default: all."),
     CX_CLI_OPT("type", 0, CX_CLI_TEXT, "TYPE", "Only events of this type."),
     CX_CLI_OPT_FLAG("json", 0, "The lines of events.jsonl, byte for byte."),
+    CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_COMMON,
 };
@@ -391,6 +391,7 @@ const cx_cli_command cx_cli_run_events = {
 
 static const cx_cli_option diff_options[] = {
     CX_CLI_OPT_FLAG("name-only", 0, "Only the paths that changed, one a line."),
+    CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_COMMON,
@@ -452,8 +453,8 @@ static const cx_cli_operand reports_operands[] = {
     {"NAME", CX_CLI_TEXT, NULL, true, false},
 };
 
-static const cx_cli_option reports_options[] = {CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO,
-                                                CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option reports_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
+                                                CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
 
 static cx_status run_reports_job(read_job *l, cx_err *err)
 {
@@ -511,6 +512,7 @@ static const cx_cli_option spans_options[] = {
                     "A header of that request, 'Name: value', beside those of "
                     "$OTEL_EXPORTER_OTLP_HEADERS; @FILE keeps a token out of the process list."),
     CX_CLI_OPT_FLAG("json", 0, "The output is JSON in any case; this makes errors JSON, too."),
+    CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_COMMON,
 };

@@ -184,7 +184,7 @@ static cx_status rehydrate_run(replaying *r, cx_err *err)
     if (against == NULL)
         against = cx_cli_value(r->args, "baseline");
     if (against != NULL)
-        CX_TRY(cx_cli_run_open(r->cli, cx_cli_value(r->args, "repo"), against, &r->against, err));
+        CX_TRY(cx_cli_run_open(r->cli, r->args, against, &r->against, err));
     CX_TRY(find_witness(r, &known, err));
     CX_TRY(cx_run_rehydrate(r->bundle, &known.witness, r->against, &r->cli->arena, &done, err));
     r->exit_code = done.exit_code;
@@ -227,7 +227,7 @@ static cx_status replay_run(replaying *r, cx_err *err)
     const char *out = cx_cli_value(r->args, "output");
     if (out != NULL)
         CX_TRY(check_out(r, out, err));
-    CX_TRY(cx_cli_run_open(r->cli, cx_cli_value(r->args, "repo"), r->name, &r->bundle, err));
+    CX_TRY(cx_cli_run_open(r->cli, r->args, r->name, &r->bundle, err));
     return cx_cli_has(r->args, "reexec") ? reexecute_run(r, err) : rehydrate_run(r, err);
 }
 

@@ -1,9 +1,12 @@
 /*
- * cmd_run_verify.c - `cortex run verify` and `cortex run export` (run.md §18, §20).
+ * cmd_run_verify.c - `cortex run verify` (run.md §18, §20).
  */
+#include <string.h>
+
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_fail.h"
 #include "cli/run/run_place.h"
+#include "cli/run/run_store.h"
 #include "cli/run/run_where.h"
 #include "bundle/api.h"
 
@@ -21,12 +24,16 @@ static const cx_cli_option options[] = {
 const cx_cli_command cx_cli_run_verify = {
     .name = "run verify",
     .purpose = "verify the bundle of a run",
-    .about = "Checks the bundle of a run - by its id, its folder, or an archive made by `run "
-             "export`: every file against the manifest, the events against their chain and the "
-             "possible order of states, contract and reports against their schemas and each other, "
-             "and the manifest against the seal in the ledger. Nothing is written.\n\nWithout a "
-             "seal the answer is at best `indeterminate`: the author of the bundle could have "
-             "rewritten all of it. No option turns that into `holds`.",
+    .about =
+        "Checks the bundle of a run - by its id, its folder, or an archive made by `run "
+        "export`: every file against the manifest, the events against their chain and the "
+        "possible order of states, contract and reports against their schemas and each other, "
+        "and the manifest against the seal in the ledger. Nothing is written. A run of another "
+        "machine is read from the part of a fleet that $CORTEX_HOME names, or through the node "
+        "at $CORTEX_URL; a stored bundle that is missing or was erased is "
+        "`indeterminate`.\n\nWithout a "
+        "seal the answer is at best `indeterminate`: the author of the bundle could have "
+        "rewritten all of it. No option turns that into `holds`.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -64,7 +71,10 @@ static void add_text(cx_buf *out, const cx_run_verdict *verdict)
     cx_shown_add(out, verdict->run_id);
     cx_buf_printf(out, "\nverdict   %s", cx_verdict_name(verdict->verdict));
     if (verdict->verdict == CX_INDETERMINATE)
-        cx_buf_add_z(out, " (unsealed: no ledger here knows this run)");
+        cx_buf_printf(out, " (%s)",
+                      strcmp(verdict->reason, "unsealed") == 0
+                          ? "unsealed: no ledger here knows this run"
+                          : verdict->reason);
     cx_buf_printf(out, "\nevidence  %llu files, %llu events, %s\n",
                   (unsigned long long)verdict->file_count, (unsigned long long)verdict->event_count,
                   verdict->sealed ? "the seal agrees" : "no seal agrees");
@@ -92,104 +102,57 @@ static cx_status answer_verdict(cx_cli *cli, const cx_cli_args *args, const cx_r
     return cx_buf_check(out, err);
 }
 
+static cx_status judge_bundle(cx_cli *cli, const cx_cli_args *args, cx_run_bundle *bundle,
+                              cx_run_verdict *out, cx_err *err)
+{
+    cx_run_known known;
+    cx_run_witness witness;
+    cx_json seal;
+    CX_TRY(read_witness(cli, args, bundle, &seal, &known, &witness, err));
+    return cx_run_verify(bundle, &witness, &cli->arena, out, err);
+}
+
+/* A bundle that was stored and cannot be had has a verdict, too. */
+static cx_status judge_unread(cx_cli *cli, const cx_cli_args *args, cx_status status,
+                              cx_run_verdict *out, cx_err *err)
+{
+    static const struct {
+        const char *tag;
+        cx_run_unread why;
+    } of[] = {{CX_RUN_BUNDLE_CHANGED, CX_RUN_UNREAD_CHANGED},
+              {CX_RUN_BUNDLE_MISSING, CX_RUN_UNREAD_MISSING},
+              {CX_RUN_BUNDLE_ERASED, CX_RUN_UNREAD_ERASED}};
+    for (size_t i = 0; err->tag != NULL && i < CX_COUNT_OF(of); i++) {
+        if (strcmp(err->tag, of[i].tag) != 0)
+            continue;
+        cx_str message = cx_arena_copy_str(&cli->arena, cx_str_z(err->message));
+        return message.data == NULL ? cx_fail_nomem(err)
+                                    : cx_run_verify_unread(cx_str_z(args->operands[0]), of[i].why,
+                                                           message, &cli->arena, out, err);
+    }
+    return status;
+}
+
 static int run_run_verify(cx_cli *cli, const cx_cli_args *args)
 {
     cx_run_bundle *bundle = NULL;
-    cx_run_known known;
-    cx_run_witness witness;
     cx_run_verdict verdict;
-    cx_json seal;
     cx_err err = {0};
     cx_buf out;
     int code = CX_EXIT_UNCHECKED;
     cx_buf_init(&out, cli->alloc);
-    cx_status status =
-        cx_cli_run_open(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, &err);
-    if (!cx_failed(status))
-        status = read_witness(cli, args, bundle, &seal, &known, &witness, &err);
+    cx_status status = cx_cli_run_open(cli, args, args->operands[0], &bundle, &err);
+    if (cx_failed(status))
+        status = judge_unread(cli, args, status, &verdict, &err);
+    else
+        status = judge_bundle(cli, args, bundle, &verdict, &err);
     if (!cx_failed(status)) {
-        status = cx_run_verify(bundle, &witness, &cli->arena, &verdict, &err);
-        if (!cx_failed(status)) {
-            code = cx_run_verdict_exit(&verdict);
-            status = answer_verdict(cli, args, &verdict, &out, &err);
-            cx_run_findings_done(&verdict.findings);
-        }
+        code = cx_run_verdict_exit(&verdict);
+        status = answer_verdict(cli, args, &verdict, &out, &err);
+        cx_run_findings_done(&verdict.findings);
     }
     code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err) : cx_cli_answer(cli, &out, code);
     cx_run_bundle_close(bundle);
-    cx_buf_done(&out);
-    return code;
-}
-
-/* --- run export ------------------------------------------------------------------------------- */
-
-static int run_run_export(cx_cli *cli, const cx_cli_args *args);
-
-static const cx_cli_operand export_operands[] = {{"RUN|DIR", CX_CLI_FILE, NULL, false, false}};
-
-static const cx_cli_option export_options[] = {
-    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", "Write the archive to FILE; required."),
-    CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
-
-const cx_cli_command cx_cli_run_export = {
-    .name = "run export",
-    .purpose = "export a bundle as one file",
-    .about = "Writes the bundle of a run as a tar archive compressed with zstd: files in the order "
-             "of their paths, no times, no owners, so that the same bundle gives the same file. "
-             "`cortex run verify` reads it as it is; `tar --zstd -xf` unpacks it.",
-    .operands = export_operands,
-    .operand_count = CX_COUNT_OF(export_operands),
-    .options = export_options,
-    .option_count = CX_COUNT_OF(export_options),
-    .exits = "0 written\n2 usage error\n3 could not be written",
-    .example = "cortex run export RUN --output run.tar.zst",
-    .run = run_run_export,
-};
-
-static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *path, cx_buf *out,
-                           cx_err *err)
-{
-    cx_run_bundle *bundle;
-    cx_buf archive;
-    cx_cli_file file = {0};
-    CX_TRY(cx_cli_run_find(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, err));
-    cx_buf_init(&archive, cli->alloc);
-    cx_status status = cx_run_archive_write(bundle, &archive, err);
-    if (!cx_failed(status))
-        status = cx_cli_file_begin(&file, cli->io, path, err);
-    if (!cx_failed(status)) {
-        status = cx_cli_file_write(&file, cx_buf_bytes(&archive), err);
-        if (cx_failed(status))
-            cx_cli_file_abort(&file);
-        else
-            status = cx_cli_file_commit(&file, err);
-    }
-    if (!cx_failed(status) && cx_cli_has(args, "json")) {
-        size_t count;
-        (void)cx_run_bundle_entries(bundle, &count);
-        cx_json_list object = cx_json_list_begin(&cli->arena);
-        cx_json_put_str(&object, "run_id", cx_run_bundle_name(bundle));
-        cx_json_put_str(&object, "path", cx_str_z(path));
-        cx_json_put_uint(&object, "files", count);
-        cx_json_put_uint(&object, "bytes", archive.size);
-        status = cx_cli_end_json(&object, out, err);
-    }
-    cx_buf_done(&archive);
-    cx_run_bundle_close(bundle);
-    return status;
-}
-
-static int run_run_export(cx_cli *cli, const cx_cli_args *args)
-{
-    const char *path = cx_cli_value(args, "output");
-    cx_err err = {0};
-    cx_buf out;
-    if (path == NULL)
-        return cx_cli_misuse(args, "expected --output FILE: where to write the archive");
-    cx_buf_init(&out, cli->alloc);
-    cx_status status = export_to(cli, args, path, &out, &err);
-    int code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err)
-                                 : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
     return code;
 }

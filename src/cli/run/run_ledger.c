@@ -8,6 +8,7 @@
 #include "base/api.h"
 #include "cli/ledger/ledger.h"
 #include "cli/run/run_lease.h"
+#include "cli/run/run_store.h"
 #include "stores/api.h"
 
 /* An owner that ends releases the data directory quickly. */
@@ -175,6 +176,16 @@ cx_status cx_cli_run_ledger_transact(cx_cli_run_ledger *l, const cx_cli_run_work
     return status;
 }
 
+cx_status cx_cli_run_ledger_look(cx_cli_run_ledger *l, const cx_cli_run_look *look, cx_err *err)
+{
+    cx_lock_enter(&l->lock);
+    cx_status status = l->home == NULL ? open_home(l, err) : CX_SUCCESS;
+    if (!cx_failed(status))
+        status = look->look(look->arg, l->home, err);
+    cx_lock_leave(&l->lock);
+    return status;
+}
+
 static cx_status append_event(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
                               uint64_t *out_index, cx_err *err)
 {
@@ -245,9 +256,8 @@ cx_status cx_cli_run_record_actions(cx_cli *cli, cx_home *home, cx_str actor, cx
 }
 
 /* A set that cannot be recorded now can be recorded later: the bundle is sealed already. */
-static void record_actions(void *ctx, cx_str run_id, const char *folder)
+static void record_actions(cx_cli_run_ledger *l, cx_str run_id, const char *folder)
 {
-    cx_cli_run_ledger *l = ctx;
     cx_err err = {0};
     uint64_t seq;
     cx_lock_enter(&l->lock);
@@ -261,13 +271,32 @@ static void record_actions(void *ctx, cx_str run_id, const char *folder)
                         err.message, (int)run_id.size, run_id.data);
 }
 
+/* Other machines reach it from now on; what fails can be done later. */
+static void store_bundle(cx_cli_run_ledger *l, cx_str run_id, const char *folder)
+{
+    cx_err err = {0};
+    cx_cli_run_storing done;
+    if (cx_failed(cx_cli_run_store_bundle(l, run_id, folder, &done, &err)))
+        cx_cli_complain("run: note: the bundle is on this machine only (%s); 'cortex run store "
+                        "%.*s' stores it for the others",
+                        err.message, (int)run_id.size, run_id.data);
+}
+
+static void after_seal(void *ctx, cx_str run_id, const char *folder)
+{
+    cx_cli_run_ledger *l = ctx;
+    record_actions(l, run_id, folder);
+    if (l->cli->part != NULL)
+        store_bundle(l, run_id, folder);
+}
+
 cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli_args *args,
                                  cx_str actor, cx_err *err)
 {
     memset(l, 0, sizeof *l);
     l->cli = cli;
     l->actor = actor;
-    l->ledger = (cx_run_ledger){l, append_event, append_once, record_actions};
+    l->ledger = (cx_run_ledger){l, append_event, append_once, after_seal};
     cx_lock_init(&l->lock);
     l->has_lock = true;
     CX_TRY(cx_cli_home_path(cli, args, &l->path, err));

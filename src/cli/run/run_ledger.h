@@ -44,6 +44,13 @@ typedef struct cx_cli_run_work {
 } cx_cli_run_work;
 CX_RESULT cx_cli_run_ledger_transact(cx_cli_run_ledger *ledger, const cx_cli_run_work *work,
                                      cx_err *err);
+/* Reads the data directory, between the writes of other threads; nothing is begun again. */
+typedef struct cx_cli_run_look {
+    cx_status (*look)(void *arg, cx_home *home, cx_err *err);
+    void *arg;
+} cx_cli_run_look;
+CX_RESULT cx_cli_run_ledger_look(cx_cli_run_ledger *ledger, const cx_cli_run_look *look,
+                                 cx_err *err);
 /* Records what the run in that bundle did as an action set (docs/formats/actions.md). */
 CX_RESULT cx_cli_run_record_actions(cx_cli *cli, cx_home *home, cx_str actor, cx_str run_id,
                                     const char *folder, uint64_t *out_seq, cx_err *err);

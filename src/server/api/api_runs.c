@@ -8,6 +8,7 @@
 #include "crypto/api.h"
 #include "audit/api.h"
 #include "server/route.h"
+#include "server/feed/part_runs.h"
 #include "server/feed/runs.h"
 
 #define FILE_BYTES_MAX ((size_t)64 << 20)
@@ -16,7 +17,7 @@
 
 typedef struct looking {
     cx_call *call;
-    cx_runs *runs;
+    cx_runs *runs; /* NULL: of a part, whose bundles are stored in it */
     cx_run_store store;
     cx_run_bundle *bundle;
     cx_run_projection projection;
@@ -33,6 +34,8 @@ cx_status cx_api_runs_of(cx_call *call, cx_runs **out, cx_err *err)
 
 static cx_status open_run(looking *l, cx_err *err)
 {
+    if (cx_part_runs_served(l->call))
+        return cx_part_run_open(l->call, l->call->captures[0], &l->bundle, err);
     CX_TRY(cx_api_runs_of(l->call, &l->runs, err));
     cx_status status = cx_runs_store(l->runs, &l->store, err);
     if (status.code == CX_E_NOT_FOUND)
@@ -63,6 +66,8 @@ static cx_status open_known_run(cx_call *call, answer_function *answer, cx_err *
 
 static cx_status find_known(looking *l, cx_run_known *out, cx_err *err)
 {
+    if (l->runs == NULL)
+        return cx_part_run_known(l->call, l->call->captures[0], out, err);
     return cx_run_index_find(cx_runs_index(l->runs), l->call->captures[0], l->call->arena, out,
                              err);
 }
@@ -138,9 +143,61 @@ static cx_status answer_verify(looking *l, cx_err *err)
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 
+/* A stored bundle that cannot be had has a verdict, too. */
+static cx_status answer_unread(cx_call *call, cx_status status, cx_err *err)
+{
+    static const struct {
+        const char *tag;
+        cx_run_unread why;
+    } of[] = {{CX_RUN_BUNDLE_CHANGED, CX_RUN_UNREAD_CHANGED},
+              {CX_RUN_BUNDLE_MISSING, CX_RUN_UNREAD_MISSING},
+              {CX_RUN_BUNDLE_ERASED, CX_RUN_UNREAD_ERASED}};
+    cx_run_verdict verdict;
+    cx_json value;
+    for (size_t i = 0; err->tag != NULL && i < CX_COUNT_OF(of); i++) {
+        if (strcmp(err->tag, of[i].tag) != 0)
+            continue;
+        CX_TRY(cx_run_verify_unread(call->captures[0], of[i].why, cx_str_z(err->message),
+                                    call->arena, &verdict, err));
+        status = cx_run_verdict_json(&verdict, call->arena, &value, err);
+        cx_run_findings_done(&verdict.findings);
+        CX_TRY(status);
+        return cx_call_answer_json(call, 200, &value, err);
+    }
+    return status;
+}
+
 cx_status cx_api_run_verify(cx_call *call, cx_err *err)
 {
-    return open_known_run(call, answer_verify, err);
+    cx_err why = {0};
+    cx_status status = open_known_run(call, answer_verify, &why);
+    if (cx_failed(status) && cx_part_runs_served(call))
+        status = answer_unread(call, status, &why);
+    if (cx_failed(status) && err != NULL)
+        *err = why;
+    return status;
+}
+
+/* --- the whole bundle ------------------------------------------------------------------------- */
+
+static cx_status make_archive(looking *l, cx_err *err)
+{
+    return cx_run_archive_write(l->bundle, &l->call->response.body, err);
+}
+
+cx_status cx_api_run_bundle(cx_call *call, cx_err *err)
+{
+    char hex[65] = {0};
+    cx_buf *body = &call->response.body;
+    if (cx_part_runs_served(call))
+        CX_TRY(cx_part_run_archive(call, call->captures[0], body, err));
+    else
+        CX_TRY(open_known_run(call, make_archive, err));
+    const cx_digest digest = cx_digest_of(cx_buf_bytes(body));
+    cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
+    cx_call_answer(call, 200, "application/zstd");
+    cx_call_header(call, "ETag", "\"%s\"", hex);
+    return CX_SUCCESS;
 }
 
 /* --- replay ----------------------------------------------------------------------------------- */
@@ -171,7 +228,10 @@ static cx_status read_against(looking *l, cx_run_bundle **out, bool *out_answere
         *out_answered = true;
         return CX_SUCCESS;
     }
-    return against.data == NULL ? CX_SUCCESS : cx_run_view_open(&l->store, against, out, err);
+    if (against.data == NULL)
+        return CX_SUCCESS;
+    return l->runs == NULL ? cx_part_run_open(l->call, against, out, err)
+                           : cx_run_view_open(&l->store, against, out, err);
 }
 
 static cx_status answer_replay(looking *l, cx_err *err)
@@ -347,7 +407,8 @@ static cx_status answer_stream(looking *l, cx_err *err)
 {
     cx_call *call = l->call;
     cx_str after = call->request.last_event_id;
-    (void)err;
+    if (l->runs == NULL)
+        return cx_fail(err, CX_E_UNSUPPORTED, "a node of a fleet has stored events only");
     if (after.data == NULL || after.size == 0)
         after = cx_call_text(call, "after");
     if (after.data != NULL && !read_index(after, &call->response.after.commit)) {

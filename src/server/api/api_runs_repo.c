@@ -14,6 +14,7 @@
 #include "bundle/api.h"
 #include "git/api.h"
 #include "server/route.h"
+#include "server/feed/part_runs.h"
 #include "server/feed/runs.h"
 
 /* Without a runtime root there are no runs yet, which is no error: an empty list. */
@@ -50,18 +51,25 @@ cx_status cx_api_runs(cx_call *call, cx_err *err)
     const cx_param *status = cx_call_param(call, "status"), *limit = cx_call_param(call, "limit");
     cx_run_list_query query = {.cursor = cx_call_text(call, "cursor"),
                                .limit = limit->given ? (size_t)limit->count : 0};
-    cx_runs *runs;
+    cx_runs *runs = NULL;
     cx_run_store store;
     cx_json value;
     bool there;
-    CX_TRY(open_store(call, &runs, &store, &there, err));
-    if (!there)
-        return answer_nothing(call, err);
+    const bool stored = cx_part_runs_served(call);
+    if (!stored) {
+        CX_TRY(open_store(call, &runs, &store, &there, err));
+        if (!there)
+            return answer_nothing(call, err);
+    }
     if (status->given)
         query.status = cx_str_z(statuses[status->choice]);
     if (query.cursor.data != NULL && !cx_run_id_valid(query.cursor))
         return cx_fail_at(err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
                           "cursor: expected `next` of the previous page");
+    if (stored) {
+        CX_TRY(cx_part_run_list(call, &query, &value, err));
+        return cx_call_answer_json(call, 200, &value, err);
+    }
     const cx_run_seals seals = {.ctx = cx_runs_index(runs), .sealed = run_is_sealed};
     CX_TRY(cx_run_view_list(&store, &seals, &query, call->arena, &value, err));
     return cx_call_answer_json(call, 200, &value, err);

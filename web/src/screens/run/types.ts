@@ -139,6 +139,10 @@ export const CODES: Readonly<Record<string, string>> = {
   baseline_mismatch: 'the baseline contradicts the events',
   ref_mismatch: 'a reference does not resolve',
   ledger_entry_missing: 'an event is not in the ledger',
+  stored_changed: 'the stored bundle is not what was recorded',
+  stored_missing: 'the stored bundle is not there',
+  stored_erased: 'the stored bundle was erased',
+  ended_by_another: 'another machine ended the run before its seal',
 };
 
 export function meaningOf(code: string): string {

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""test_fleet_bundles.py - bundles of runs that are recorded in a part of a fleet: stored for all machines, fetched and
+verified by any of them, erased, and what a missing or changed one is called (docs/fleet.md, decision 0056).
+
+    test_fleet_bundles.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
+
+Over a PostgreSQL primary with a synchronous standby on loopback; skipped where no server is installed.  Two "machines"
+are two clones with a runtime root of their own; a third has no clone at all.
+"""
+import base64
+import hashlib
+import json
+import pathlib
+import time
+import urllib.request
+
+import kit
+from kit import check, main, test
+from fleet_kit import Database, Machine, SERVERS, Writing
+import run_kit
+from run_kit import GOOD_OPS, contract, reply, script, with_policies
+
+HOST_FREE = ("CORTEX_HOME", "CORTEX_URL", "CORTEX_TOKEN")
+
+
+def ran(machine, value=None):
+    """The id of a run that was merged."""
+    value = value or contract()
+    done, answer = machine.run(value, script((GOOD_OPS, reply(value["task_id"]))))
+    check(answer["status"] == "SUCCESS", done.stderr, answer)
+    check(b"note:" not in done.stderr, done.stderr)
+    return answer["run_id"]
+
+
+def entries(machine, kind):
+    done = machine.cortex("log", "--actor", machine.actor(), "--json", "--last", "100000")
+    check(done.returncode == 0, done)
+    found = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    return [entry for entry in found if entry.get("kind") == kind]
+
+
+def payload(entry):
+    value = entry["payload"]
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def again_until(ask):
+    """A node hears of another quota within its lease."""
+    end = time.monotonic() + 20
+    while (done := ask()).returncode != 0:
+        check(time.monotonic() < end, done)
+        time.sleep(0.2)
+    return done
+
+
+class Stranger:
+    """A machine without a clone, that knows the part by its address, or only a node of it."""
+
+    def __init__(self, fleet, folder, **env):
+        self.folder = pathlib.Path(folder)
+        self.env = {name: value for name, value in {**fleet.env, **env}.items() if name not in HOST_FREE or name in env}
+
+    def cortex(self, *words):
+        return kit.run(kit.BIN, *map(str, words), env=self.env, cwd=self.folder)
+
+    def verdict(self, run_id, code):
+        done = self.cortex("run", "verify", run_id, "--json")
+        check(done.returncode == code, done)
+        return json.loads(done.stdout)
+
+
+def fetch(node, path, token):
+    with urllib.request.urlopen(urllib.request.Request(node.about["url"] + path,
+                                                       headers={"Authorization": "Bearer " + token})) as answer:
+        return answer.read()
+
+
+def strangers(fleet, node, folder):
+    by_part = Stranger(fleet, folder, CORTEX_HOME=fleet.url)
+    by_node = Stranger(fleet, folder, CORTEX_URL=node.about["url"], CORTEX_TOKEN=fleet.writer)
+    return by_part, by_node
+
+
+class Setting:
+    """A part with two nodes, a repository with two clones, and an empty folder."""
+
+    def __init__(self, database, **policies):
+        self.writing, self.policies = Writing(database), policies
+
+    def __enter__(self):
+        self.fleet = self.writing.__enter__()
+        self.folders = [kit.make_folder("cortex-bundles-") for _ in range(4)]
+        repo, self.key = with_policies(self.folders[0], **self.policies)
+        self.node, other = self.fleet.pair()
+        self.first = Machine(repo, self.folders[1], self.fleet, self.node)
+        self.second = Machine(repo, self.folders[2], self.fleet, other)
+        self.away = self.folders[3]
+        return self
+
+    def __exit__(self, *what):
+        self.writing.__exit__(*what)
+        for folder in self.folders:
+            kit.remove(folder)
+
+
+@test
+def a_bundle_is_verified_and_exported_on_every_machine(database):
+    run_kit.need_sandbox()
+    with Setting(database) as s:
+        run_id = ran(s.first)
+        stored = entries(s.first, "run.bundle")
+        check(len(stored) == 1, stored)
+        said = payload(stored[0])
+        check(said["run_id"] == run_id and len(said["parts"]) == 1, said)
+        parts = entries(s.first, "run.bundle_part")
+        check([entry["seq"] for entry in parts] == [part["entry"] for part in said["parts"]], parts, said)
+        here = s.first.cortex("run", "verify", run_id, "--json")
+        check(here.returncode == 0, here)
+        for who in (s.second, *strangers(s.fleet, s.node, s.away)):
+            done = who.cortex("run", "verify", run_id, "--json")
+            check(done.returncode == 0 and json.loads(done.stdout) == json.loads(here.stdout), done, here)
+            out = pathlib.Path(s.away) / "run.tar.zst"
+            done = who.cortex("run", "export", run_id, "-o", out, "--json")
+            check(done.returncode == 0, done)
+            data = out.read_bytes()
+            check(run_kit.sha256(data) == said["sha256"] and len(data) == said["size_bytes"], said)
+            shown = who.cortex("run", "events", run_id, "--json")
+            check(shown.returncode == 0 and b"RUN_FINISHED" in shown.stdout, shown)
+            out.unlink()
+        # Storing again changes nothing.
+        again = s.first.cortex("run", "store", run_id, "--json")
+        check(again.returncode == 0 and json.loads(again.stdout)["was_there"], again)
+        check(len(entries(s.first, "run.bundle")) == len(entries(s.first, "run.bundle_part")) == 1)
+        # What no one knows is not found.
+        by_part, by_node = strangers(s.fleet, s.node, s.away)
+        other = "run_20260101_000000_" + "0" * 32
+        for who in (by_part, by_node):
+            done = who.cortex("run", "verify", other)
+            check(done.returncode == 3, done)
+        # A node that is not there, or refuses the token, is said.
+        nowhere = Stranger(s.fleet, s.away, CORTEX_URL="http://127.0.0.1:1", CORTEX_TOKEN=s.fleet.writer)
+        done = nowhere.cortex("run", "verify", run_id)
+        check(done.returncode == 3 and b"CORTEX_URL" in done.stderr, done)
+        refused = Stranger(s.fleet, s.away, CORTEX_URL=s.node.about["url"], CORTEX_TOKEN=s.fleet.token)
+        done = refused.cortex("run", "verify", run_id)
+        check(done.returncode == 3 and b"home:write" in done.stderr, done)
+
+
+@test
+def the_page_of_a_node_shows_what_is_stored(database):
+    run_kit.need_sandbox()
+    with Setting(database) as s:
+        s.fleet.token = json.loads(s.fleet.ok("token", "add", "--name", "reads", "--scope", "run:read", "--json",
+                                              home=s.fleet.url))["token"]
+        first, second = ran(s.first), ran(s.second, contract("unit_task_2"))
+        status, listed = s.node.ask("GET", "/api/v1/runs")
+        check(status == 200 and [run["run_id"] for run in listed["items"]] == sorted((first, second), reverse=True), listed)
+        check(all(run["sealed"] and run["status"] == "SUCCESS" and run["created_at"] for run in listed["items"]), listed)
+        check(listed["next"] is None, listed)
+        status, page = s.node.ask("GET", "/api/v1/runs?limit=1")
+        status, rest = s.node.ask("GET", f"/api/v1/runs?limit=1&cursor={page['next']}")
+        check(page["items"] + rest["items"] == listed["items"] and rest["next"] is None, page, rest)
+        check(s.node.ask("GET", "/api/v1/runs?status=FAILURE")[1]["items"] == [])
+        local = json.loads(s.first.cortex("run", "show", first, "--json").stdout)
+        status, shown = s.node.ask("GET", f"/api/v1/runs/{first}")
+        check(status == 200 and shown["verdict"] == "holds" and shown == local, shown, local)
+        for path, word in (("events", "items"), ("gates", None), ("timeline", None), ("reports", "items"),
+                           ("artifacts", "items")):
+            status, answer = s.node.ask("GET", f"/api/v1/runs/{first}/{path}")
+            check(status == 200 and answer and (word is None or answer[word]), path, status, answer)
+        status, verdict = s.node.ask("GET", f"/api/v1/runs/{first}/verify")
+        check(status == 200 and verdict["verdict"] == "holds", verdict)
+        status, replay = s.node.ask("POST", f"/api/v1/runs/{first}/replay", {"against": second})
+        check(status == 200, replay)
+        said = payload(entries(s.first, "run.bundle")[0])
+        data = fetch(s.node, f"/api/v1/runs/{first}/bundle", s.fleet.token)
+        check(run_kit.sha256(data) == said["sha256"], said, len(data))
+        check(s.node.ask("GET", "/api/v1/runs/run_20260101_000000_" + "0" * 32)[0] == 404)
+        check(s.node.ask("GET", "/api/v1/runs/%2e%2e")[0] == 404)
+        done = s.second.cortex("erase", "--run", first, "--reason", "asked for")
+        check(done.returncode == 0, done)
+        status, problem = s.node.ask("GET", f"/api/v1/runs/{first}")
+        check(status == 404 and "erased" in problem["detail"], problem)
+        status, verdict = s.node.ask("GET", f"/api/v1/runs/{first}/verify")
+        check(status == 200 and verdict["verdict"] == "indeterminate", verdict)
+
+
+@test
+def an_erased_bundle_is_indeterminate_and_a_local_one_is_not_touched(database):
+    run_kit.need_sandbox()
+    with Setting(database) as s:
+        run_id, other = ran(s.first), ran(s.first, contract("unit_task_2"))
+        by_part, by_node = strangers(s.fleet, s.node, s.away)
+        check(by_node.verdict(run_id, 0)["verdict"] == "holds")
+        done = s.second.cortex("erase", "--run", run_id)
+        check(done.returncode == 2 and b"--reason" in done.stderr, done)
+        done = s.second.cortex("erase", "--run", run_id, "--reason", "asked for", "--json")
+        check(done.returncode == 0 and json.loads(done.stdout)["parts"] == 1, done)
+        for who in (by_part, by_node, s.second):
+            done = who.cortex("run", "verify", run_id, "--json")
+            said = json.loads(done.stdout)
+            check(done.returncode == 3 and said["verdict"] == "indeterminate", done)
+            check(said["reason"] == "erased" and said["codes"] == ["stored_erased"], said)
+            out = pathlib.Path(s.away) / "no.tar.zst"
+            done = who.cortex("run", "export", run_id, "-o", out)
+            check(done.returncode == 3 and b"erased" in done.stderr and not out.exists(), done)
+        # The bytes are gone from the part; its log holds; the other run's are there.
+        check(by_node.verdict(other, 0)["verdict"] == "holds")
+        check(s.first.cortex("run", "verify", run_id).returncode == 0)
+        # What was erased is not stored again by chance.
+        again = s.first.cortex("run", "store", run_id, "--json")
+        check(again.returncode == 0 and json.loads(again.stdout)["was_there"], again)
+        check(by_node.verdict(run_id, 3)["codes"] == ["stored_erased"])
+        done = kit.run(kit.BIN, "verify", "--home", s.fleet.url, env=s.fleet.env)
+        check(done.returncode == 0, done)
+        # A rule of retention reaches the others.
+        done = kit.run(kit.BIN, "erase", "--agent", s.first.actor(), "--reason", "all", "--json",
+                       env=s.fleet.env_of(s.node), cwd=s.away)
+        check(done.returncode == 0, done)
+        check(by_node.verdict(other, 3)["codes"] == ["stored_erased"])
+
+
+@test
+def a_full_quota_leaves_the_bundle_here_and_it_is_stored_later(database):
+    run_kit.need_sandbox()
+    with Setting(database) as s:
+        run_id = ran(s.first)
+        used = json.loads(s.fleet.ok("fleet", "quota", s.fleet.part, "--bytes", "1G", "--json"))["stored_bytes"]
+        # A run whose log fits, and its bundle does not.
+        big = "".join(f"// {base64.b64encode(hashlib.sha512(b'%d' % i).digest()).decode()}\n" for i in range(25000))
+        value = contract("unit_task_big")
+        s.fleet.ok("fleet", "quota", s.fleet.part, "--bytes", str(used + 1_400_000))
+        done, answer = s.first.run(value, script(([["append", "src/app/main.c", big]], reply(value["task_id"]))))
+        check(answer["status"] == "SUCCESS", done.stderr, answer)
+        check(b"run store" in done.stderr and b"quota" in done.stderr, done.stderr)
+        late = answer["run_id"]
+        by_part, by_node = strangers(s.fleet, s.node, s.away)
+        done = by_node.cortex("run", "verify", late)
+        check(done.returncode == 3, done)
+        done = s.first.cortex("run", "store", late)
+        check(done.returncode == 3 and b"quota" in done.stderr, done)
+        s.fleet.ok("fleet", "quota", s.fleet.part, "--none")
+        done = again_until(lambda: s.first.cortex("run", "store", late, "--json"))
+        said = json.loads(done.stdout)
+        check(not said["was_there"] and 0 < said["sent"] < said["parts"], said)
+        check(by_node.verdict(late, 0)["verdict"] == "holds")
+        check(by_part.verdict(run_id, 0)["verdict"] == "holds")
+
+
+if SERVERS is None:
+    kit.skip_all("no PostgreSQL server is installed", count=len(kit.collected))
+main(Database)
