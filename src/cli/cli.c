@@ -412,7 +412,7 @@ static cx_status open_run_part(cx_cli *cli, const char *part, cx_str name,
     CX_TRY(cx_cli_run_store(cli, NULL, false, &store, err));
     CX_TRY(cx_run_extent(&store, name, &extent, err));
     CX_TRY(read_entry(part, extent.entries, &from, err));
-    CX_TRY(cx_run_part(&store, name, from, options, &cli->recorded, out, out_report, err));
+    CX_TRY(cx_run_open_part(&store, name, from, options, &cli->recorded, out, out_report, err));
     say_part(&extent, "events", from);
     return CX_SUCCESS;
 }

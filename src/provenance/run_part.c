@@ -175,9 +175,9 @@ cx_status cx_run_part_of(const cx_run_store *store, cx_run_bundle *bundle, cx_st
     return status;
 }
 
-cx_status cx_run_part(const cx_run_store *store, cx_str name, uint64_t from,
-                      const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
-                      cx_lattice_report **out_report, cx_err *err)
+cx_status cx_run_open_part(const cx_run_store *store, cx_str name, uint64_t from,
+                           const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
+                           cx_lattice_report **out_report, cx_err *err)
 {
     static const cx_run_part_sizes sizes = {CX_RUN_PLACES_STRIDE, CX_STEPS_PART};
     cx_run_bundle *bundle = NULL;

@@ -27,14 +27,14 @@ CX_RESULT cx_run_extent(const cx_run_store *store, cx_str name, cx_steps_extent 
  * CX_E_NOT_FOUND "NoRun", "NoPart"; CX_E_UNSUPPORTED "NoParts"; CX_E_SYNTAX, CX_E_FORMAT,
  * CX_E_LIMIT with err->line for events that cannot be read.
  */
-CX_RESULT cx_run_part(const cx_run_store *store, cx_str name, uint64_t from,
-                      const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
-                      cx_lattice_report **out_report, cx_err *err);
+CX_RESULT cx_run_open_part(const cx_run_store *store, cx_str name, uint64_t from,
+                           const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
+                           cx_lattice_report **out_report, cx_err *err);
 
 /* Of a run that has more events than a part: its places, so that its parts open at once. */
 CX_RESULT cx_run_part_prepare(const cx_run_store *store, cx_str run_id, cx_err *err);
 
-/* cx_run_part of an open bundle, with other sizes: for tests. */
+/* cx_run_open_part of an open bundle, with other sizes: for tests. */
 typedef struct cx_run_part_sizes {
     uint64_t stride, part;
 } cx_run_part_sizes;

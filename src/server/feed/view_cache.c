@@ -112,8 +112,8 @@ static cx_status open_run_part(cx_cached_view *item, cx_call *call, cx_str name,
     cx_run_store store;
     CX_TRY(cx_api_runs_of(call, &runs, err));
     CX_TRY(cx_runs_store(runs, &store, err));
-    return cx_run_part(&store, name, from, options, &item->lines, &item->lattice, &item->report,
-                       err);
+    return cx_run_open_part(&store, name, from, options, &item->lines, &item->lattice,
+                            &item->report, err);
 }
 
 static cx_status open_traces(cx_cached_view *item, cx_home *home, const cx_lattice_options *options,
