@@ -45,6 +45,8 @@ CX_TEST(chain_makes_sql_for_a_dba)
     cx_str sql;
     CHECK(cx_fleet_sql(1, &sql) && strstr(sql.data, "CREATE TABLE cortex_fleet.cx_extent") != NULL);
     CHECK(cx_fleet_sql(2, &sql) && strstr(sql.data, "quota_bytes") != NULL);
-    CHECK(!cx_fleet_sql(0, &sql) && !cx_fleet_sql(3, &sql));
+    CHECK(cx_fleet_sql(3, &sql) && strstr(sql.data, "cx_balance") != NULL);
+    CHECK(cx_fleet_sql(4, &sql) && strstr(sql.data, "cx_node") != NULL);
+    CHECK(!cx_fleet_sql(0, &sql) && !cx_fleet_sql(5, &sql));
     CHECK(strstr(cx_fleet_roles_sql().data, "cortex_fleet_node") != NULL);
 }
