@@ -558,7 +558,7 @@ ROWS = {
     "run diff": ["={run}", "={run} --name-only", "{run} --json", "{run} --name-only --json", "! {S}"],
     "run reports": ["! {run}", "! {run} --json", "={run} task_result", "={run} a{N}", "! {run} {S}"],
     "run verify": ["! {run}", "! {run} --json", "! {elsewhere}", "! {none}"],
-    "run store": ["! {none}", "! {elsewhere} --json", "! ../x"],
+    "run store": ["! {none}", "! {elsewhere} --json", "../x"],
     "run export": ["! {none} --output x", "! {elsewhere} --output {none}", "{run} --output x.tar"],
     "run cleanup": ["", "--json", "! --older-than {S}", "--repo {place}"],
     "run spans": ["={run}", "! {S}"],

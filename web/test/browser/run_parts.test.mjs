@@ -29,7 +29,10 @@ function event(i) {
 }
 
 async function shown(page, number) {
-  await page.locator('.event', {hasText: `{number: ${number}}`}).first().waitFor();
+  await page
+    .locator('.event', {hasText: `{number: ${number}}`})
+    .first()
+    .waitFor();
 }
 
 export default {
