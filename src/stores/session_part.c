@@ -228,7 +228,7 @@ static cx_status find_before(const window *w, uint64_t from, uint64_t start, uin
     }
 }
 
-/* The time that a line has, as Claude Code and Codex write it; false when it has none. */
+/* The time that a line has, as the formats with windows write it; false when it has none. */
 static bool time_of_line(cx_str line, int64_t *out)
 {
     static const char member[] = "\"timestamp\":";
@@ -321,13 +321,21 @@ static void time_window(cx_str text, const cx_recorded_session *file, cx_import_
 
 /* --- a record by its name --------------------------------------------------------------------- */
 
-static bool is_record(cx_str line, cx_str id, cx_arena *arena)
+/* The member that a record's id is in, as the readers of these formats say (imports.md §2). */
+static cx_str id_member(cx_recorded_session_format format)
 {
+    return format == CX_SESSION_DROID || format == CX_SESSION_COPILOT_CLI ? CX_STR("id")
+                                                                          : CX_STR("uuid");
+}
+
+static bool is_record(const window *w, cx_str line, cx_str id)
+{
+    cx_arena *arena = w->arena;
     cx_json value;
     if (memmem(line.data, line.size, id.data, id.size) == NULL ||
         cx_failed(cx_json_parse_text(line, arena, &value, NULL)))
         return false;
-    return cx_str_eq(CX_JSON_GET_STR(&value, "uuid"), id);
+    return cx_str_eq(cx_json_get_str(&value, id_member(w->file->format)), id);
 }
 
 /* Lines that are in two pieces are longer than a piece, and are not looked into. */
@@ -345,7 +353,7 @@ static cx_status find_id(const window *w, cx_str id, uint64_t *out_line, bool *o
         for (uint64_t line = piece.lines; there && rest.size != 0 && !*out_found; line++) {
             const char *end = memchr(rest.data, '\n', rest.size);
             const size_t size = end == NULL ? rest.size : (size_t)(end - rest.data);
-            *out_found = is_record(cx_str_from(rest.data, size), id, w->arena);
+            *out_found = is_record(w, cx_str_from(rest.data, size), id);
             *out_line = line;
             rest = cx_str_from(rest.data + size, rest.size - size);
             if (end != NULL)

@@ -199,6 +199,47 @@ def rollouts_of_codex_have_parts():
                 check(in_order(got) == in_order(window(whole, first, min(first + PART, LINES) - 1)), first)
 
 
+def qwen(i):
+    parts = [{"text": f"word {i}"}, {"functionCall": {"id": f"t{i}", "name": "ls", "args": {}}},
+             {"functionResponse": {"id": f"t{i - 1}", "name": "ls", "response": {"output": "x"}}}, {"text": f"said {i}"}]
+    return {"uuid": f"u{i}", "parentUuid": f"u{i - 1}" if i else None, "sessionId": "s", "timestamp": moment(BEGAN + i),
+            "type": ["user", "assistant", "tool_result", "assistant"][i % 4],
+            "message": {"role": "user", "parts": [parts[i % 4]]}}
+
+
+def droid(i):
+    if i == 0:
+        return {"type": "session_start", "id": "s", "title": "t", "owner": "o", "cwd": "/w"}
+    blocks = [{"type": "tool_result", "tool_use_id": f"t{i - 1}", "content": "x"}, {"type": "text", "text": f"word {i}"},
+              {"type": "text", "text": f"said {i}"}, {"type": "tool_use", "id": f"t{i}", "name": "LS", "input": {}}]
+    return {"type": "message", "id": f"u{i}", "timestamp": moment(BEGAN + i), "parentId": f"u{i - 1}" if i > 1 else None,
+            "message": {"role": "user" if i % 4 < 2 else "assistant", "content": [blocks[i % 4]]}}
+
+
+def copilot(i):
+    told = [("user.message", {"content": f"word {i}"}),
+            ("assistant.message", {"content": "I look", "toolRequests": [
+                {"toolCallId": f"t{i}", "name": "bash", "arguments": {"command": "ls"}}]}),
+            ("tool.execution_start", {"toolCallId": f"t{i - 1}", "toolName": "bash", "arguments": {"command": "ls"}}),
+            ("tool.execution_complete", {"toolCallId": f"t{i - 2}", "success": True, "result": {"content": "x"}})]
+    kind, data = told[i % 4] if i else ("session.start", {"sessionId": "s"})
+    return {"type": kind, "id": f"u{i}", "parentId": f"u{i - 1}" if i else None, "timestamp": moment(BEGAN + i), "data": data}
+
+
+@test
+def other_formats_of_lines_have_parts():
+    count, first = 1700, 1000
+    for name, line in (("qwen", qwen), ("droid", droid), ("copilot", copilot)):
+        with Place() as p:
+            archive(p, name, (line(i) for i in range(count)))
+            with served(p) as ask:
+                check(ask(f"session/{name}/extent", node="src:u1500") ==
+                      {"entries": count, "entry": 1500, "part": PART, "parts": True}, name)
+                expected = [s for s in ask.steps(f"session/{name}") if s["t"] >= BEGAN + first]
+                got = ask.steps(f"part/{first}/session/{name}")
+                check(len(got) == count - first and in_order(got) == in_order(expected), name, len(got), len(expected))
+
+
 @test
 def lines_keep_their_numbers_when_a_piece_is_erased():
     with Place() as p:

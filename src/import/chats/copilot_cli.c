@@ -182,4 +182,5 @@ const cx_import_format cx_import_copilot_cli = {
     .content = copilot_content,
     .done = copilot_done,
     .detect = copilot_detect,
+    .windows = true,
 };

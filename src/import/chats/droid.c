@@ -100,4 +100,5 @@ const cx_import_format cx_import_droid = {
     .content = droid_content,
     .done = droid_done,
     .detect = droid_detect,
+    .windows = true,
 };

@@ -106,4 +106,5 @@ const cx_import_format cx_import_qwen_code = {
     .content = qwen_content,
     .done = qwen_done,
     .detect = qwen_detect,
+    .windows = true,
 };

@@ -54,6 +54,90 @@ static void add_codex_line(cx_buf *out, unsigned i)
                       i);
 }
 
+static void add_qwen_line(cx_buf *out, unsigned i)
+{
+    static const char *const types[] = {"user", "assistant", "tool_result", "assistant"};
+    cx_buf_printf(out, "{\"uuid\":\"u%u\",\"parentUuid\":", i);
+    if (i == 0)
+        cx_buf_add_z(out, "null");
+    else
+        cx_buf_printf(out, "\"u%u\"", i - 1);
+    cx_buf_printf(
+        out,
+        ",\"sessionId\":\"s\",\"timestamp\":\"2026-01-02T03:04:%02u.000Z\",\"type\":\"%s\","
+        "\"message\":{\"role\":\"user\",\"parts\":[",
+        i, types[i % 4]);
+    if (i % 4 == 1)
+        cx_buf_printf(out, "{\"functionCall\":{\"id\":\"t%u\",\"name\":\"ls\",\"args\":{}}}", i);
+    else if (i % 4 == 2)
+        cx_buf_printf(
+            out,
+            "{\"functionResponse\":{\"id\":\"t%u\",\"name\":\"ls\",\"response\":{\"output\":"
+            "\"x\"}}}",
+            i - 1);
+    else
+        cx_buf_printf(out, "{\"text\":\"word %u\"}", i);
+    cx_buf_add_z(out, "]}}\n");
+}
+
+static void add_droid_line(cx_buf *out, unsigned i)
+{
+    if (i == 0) {
+        cx_buf_add_z(out,
+                     "{\"type\":\"session_start\",\"id\":\"s\",\"title\":\"t\",\"owner\":\"o\","
+                     "\"cwd\":\"/w\"}\n");
+        return;
+    }
+    cx_buf_printf(
+        out, "{\"type\":\"message\",\"id\":\"m%u\",\"timestamp\":\"2026-01-02T03:04:%02u.000Z\",",
+        i, i);
+    if (i != 1)
+        cx_buf_printf(out, "\"parentId\":\"m%u\",", i - 1);
+    cx_buf_printf(out, "\"message\":{\"role\":\"%s\",\"content\":[",
+                  i % 2 == 0 ? "user" : "assistant");
+    if (i % 4 == 1)
+        cx_buf_printf(out, "{\"type\":\"tool_use\",\"id\":\"t%u\",\"name\":\"LS\",\"input\":{}}",
+                      i);
+    else if (i % 4 == 2)
+        cx_buf_printf(out, "{\"type\":\"tool_result\",\"tool_use_id\":\"t%u\",\"content\":\"x\"}",
+                      i - 1);
+    else
+        cx_buf_printf(out, "{\"type\":\"text\",\"text\":\"word %u\"}", i);
+    cx_buf_add_z(out, "]}}\n");
+}
+
+/* A call is told twice, in the message and when it is started. */
+static void add_copilot_line(cx_buf *out, unsigned i)
+{
+    static const char *const types[] = {"user.message", "assistant.message", "tool.execution_start",
+                                        "tool.execution_complete"};
+    cx_buf_printf(out, "{\"type\":\"%s\",\"id\":\"e%u\",\"parentId\":",
+                  i == 0 ? "session.start" : types[i % 4], i);
+    if (i == 0)
+        cx_buf_add_z(out, "null");
+    else
+        cx_buf_printf(out, "\"e%u\"", i - 1);
+    cx_buf_printf(out, ",\"timestamp\":\"2026-01-02T03:04:%02u.000Z\",\"data\":{", i);
+    if (i == 0)
+        cx_buf_add_z(out, "\"sessionId\":\"s\"");
+    else if (i % 4 == 0)
+        cx_buf_printf(out, "\"content\":\"do %u\"", i);
+    else if (i % 4 == 1)
+        cx_buf_printf(
+            out,
+            "\"content\":\"I look\",\"toolRequests\":[{\"toolCallId\":\"t%u\",\"name\":\"bash\","
+            "\"arguments\":{\"command\":\"ls\"}}]",
+            i);
+    else if (i % 4 == 2)
+        cx_buf_printf(
+            out, "\"toolCallId\":\"t%u\",\"toolName\":\"bash\",\"arguments\":{\"command\":\"ls\"}",
+            i - 1);
+    else
+        cx_buf_printf(out, "\"toolCallId\":\"t%u\",\"success\":true,\"result\":{\"content\":\"x\"}",
+                      i - 2);
+    cx_buf_add_z(out, "}}\n");
+}
+
 typedef struct source {
     const char *format;
     cx_buf text;
@@ -132,7 +216,8 @@ static void check_node(imported *whole, imported *part, size_t in_whole, size_t 
                         text_of(part, cx_json_get(b, cx_str_z(members[i])))));
 }
 
-static void check_windows(const char *format, void (*add)(cx_buf *, unsigned))
+/* The first `untimed` lines have the time of the one after them, which a window needs then. */
+static void check_windows(const char *format, void (*add)(cx_buf *, unsigned), unsigned untimed)
 {
     source s;
     imported whole;
@@ -141,7 +226,7 @@ static void check_windows(const char *format, void (*add)(cx_buf *, unsigned))
     import_bytes(&whole, format, &file, 1, NULL);
     REQUIRE(whole.count == LINES + 1);
     for (unsigned from = 0; from < LINES; from++)
-        for (unsigned until = from + 1; until <= LINES; until += 7) {
+        for (unsigned until = (from < untimed ? untimed : from) + 1; until <= LINES; until += 7) {
             imported part;
             import_window(&s, from, until, &part);
             REQUIRE(part.count == until - from + 1);
@@ -156,13 +241,31 @@ static void check_windows(const char *format, void (*add)(cx_buf *, unsigned))
 CX_TEST(window_of_claude_code_has_the_nodes_of_the_whole)
 {
     CHECK(cx_import_has_windows("claude-code"));
-    check_windows("claude-code", add_claude_line);
+    check_windows("claude-code", add_claude_line, 0);
 }
 
 CX_TEST(window_of_codex_has_the_nodes_of_the_whole)
 {
     CHECK(cx_import_has_windows("codex"));
-    check_windows("codex", add_codex_line);
+    check_windows("codex", add_codex_line, 0);
+}
+
+CX_TEST(window_of_qwen_code_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_windows("qwen-code"));
+    check_windows("qwen-code", add_qwen_line, 0);
+}
+
+CX_TEST(window_of_droid_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_windows("droid"));
+    check_windows("droid", add_droid_line, 1);
+}
+
+CX_TEST(window_of_copilot_cli_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_windows("copilot-cli"));
+    check_windows("copilot-cli", add_copilot_line, 0);
 }
 
 CX_TEST(window_says_which_lines_it_has)
