@@ -15,6 +15,7 @@
 #include "stores/actions.h"
 #include "stores/inbox.h"
 #include "stores/run_bundle.h"
+#include "stores/run_end.h"
 #include "stores/run_index.h"
 #include "stores/run_list.h"
 #include "stores/session_files.h"

@@ -70,15 +70,7 @@ cx_status cx_run_stored_write(const cx_run_stored *stored, cx_arena *arena, cx_b
     put_digest(&object, "manifest_sha256", &stored->manifest_sha256);
     put_digest(&object, "sha256", &stored->sha256);
     cx_json_put_uint(&object, "size_bytes", stored->size_bytes);
-    if (stored->object.endpoint.size == 0) {
-        put_parts(&object, stored);
-    } else {
-        cx_json_list place = cx_json_list_begin(arena);
-        cx_json_put_str(&place, "endpoint", stored->object.endpoint);
-        cx_json_put_str(&place, "bucket", stored->object.bucket);
-        cx_json_put_str(&place, "key", stored->object.key);
-        cx_json_put_object(&object, "object", &place);
-    }
+    put_parts(&object, stored);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     CX_TRY(cx_json_write(out, &value, CX_JSON_PY_COMPACT, err));
     return cx_buf_check(out, err);
@@ -115,30 +107,15 @@ static bool read_parts(const cx_json *list, cx_arena *arena, cx_run_stored *out)
     return parts != NULL && sum == out->size_bytes;
 }
 
-static bool read_place(const cx_json *json, cx_run_object *out)
-{
-    *out = (cx_run_object){CX_JSON_GET_STR(json, "endpoint"), CX_JSON_GET_STR(json, "bucket"),
-                           CX_JSON_GET_STR(json, "key")};
-    const cx_str texts[] = {out->endpoint, out->bucket, out->key};
-    for (size_t i = 0; i < CX_COUNT_OF(texts); i++)
-        if (texts[i].data == NULL || texts[i].size == 0 || texts[i].size > CX_RUN_OBJECT_TEXT_MAX)
-            return false;
-    return true;
-}
-
 static bool read_stored(const cx_json *json, cx_str run_id, cx_arena *arena, cx_run_stored *out)
 {
-    const cx_json *parts = CX_JSON_GET(json, "parts"), *place = CX_JSON_GET(json, "object");
+    const cx_json *parts = CX_JSON_GET(json, "parts");
     out->run_id = CX_JSON_GET_STR(json, "run_id");
-    if (!cx_str_is(CX_JSON_GET_STR(json, "type"), TYPE) || !cx_str_eq(out->run_id, run_id) ||
-        !cx_digest_parse(CX_JSON_GET_STR(json, "sha256"), &out->sha256) ||
-        !cx_digest_parse(CX_JSON_GET_STR(json, "manifest_sha256"), &out->manifest_sha256) ||
-        !read_size(json, CX_RUN_STORED_BYTES_MAX, &out->size_bytes) ||
-        (parts == NULL) == (place == NULL))
-        return false;
-    if (parts != NULL)
-        return read_parts(parts, arena, out);
-    return place->type == CX_JSON_OBJECT && read_place(place, &out->object);
+    return cx_str_is(CX_JSON_GET_STR(json, "type"), TYPE) && cx_str_eq(out->run_id, run_id) &&
+           cx_digest_parse(CX_JSON_GET_STR(json, "sha256"), &out->sha256) &&
+           cx_digest_parse(CX_JSON_GET_STR(json, "manifest_sha256"), &out->manifest_sha256) &&
+           read_size(json, CX_RUN_STORED_BYTES_MAX, &out->size_bytes) && parts != NULL &&
+           read_parts(parts, arena, out);
 }
 
 static cx_status fail_changed(cx_str run_id, const char *what, cx_err *err)
@@ -235,7 +212,8 @@ static cx_status read_bytes(cx_home *home, const cx_run_stored *stored, const cx
     return cx_buf_check(out, err);
 }
 
-cx_status cx_run_stored_check(const cx_run_stored *stored, cx_bytes archive, cx_err *err)
+/* B1 */
+static cx_status check_archive(const cx_run_stored *stored, cx_bytes archive, cx_err *err)
 {
     char what[96];
     if (archive.size != stored->size_bytes) {
@@ -251,7 +229,6 @@ cx_status cx_run_stored_check(const cx_run_stored *stored, cx_bytes archive, cx_
 
 cx_status cx_run_stored_read(cx_home *home, const cx_run_stored *stored, cx_buf *out, cx_err *err)
 {
-    CX_ASSERT(stored->object.endpoint.size == 0);
     cx_arena arena;
     const size_t before = out->size;
     cx_status status = CX_SUCCESS;
@@ -263,8 +240,7 @@ cx_status cx_run_stored_read(cx_home *home, const cx_run_stored *stored, cx_buf 
     }
     cx_arena_done(&arena);
     if (!cx_failed(status))
-        status =
-            cx_run_stored_check(stored, cx_bytes_from(out->data + before, out->size - before), err);
+        status = check_archive(stored, cx_bytes_from(out->data + before, out->size - before), err);
     if (cx_failed(status))
         out->size = before;
     return status;

@@ -17,11 +17,10 @@
 #define CX_RUN_PART_BYTES ((size_t)1 << 20) /* of each part but the last, which may have less */
 #define CX_RUN_PARTS_MAX 512
 #define CX_RUN_STORED_BYTES_MAX ((uint64_t)CX_RUN_PARTS_MAX * CX_RUN_PART_BYTES)
-#define CX_RUN_OBJECT_TEXT_MAX 512 /* bytes of an endpoint, a bucket, a key */
 
 /* Why stored bytes are not given out; tags of errors. */
 #define CX_RUN_BUNDLE_ERASED "BundleErased"   /* CX_E_NOT_FOUND */
-#define CX_RUN_BUNDLE_MISSING "BundleMissing" /* CX_E_NOT_FOUND: a part or an object is not there */
+#define CX_RUN_BUNDLE_MISSING "BundleMissing" /* CX_E_NOT_FOUND: a part is not there */
 #define CX_RUN_BUNDLE_CHANGED "BundleChanged" /* CX_E_FORMAT: the bytes have another hash */
 
 typedef struct cx_run_part {
@@ -30,12 +29,6 @@ typedef struct cx_run_part {
     uint64_t size_bytes; /* 1 .. CX_RUN_PART_BYTES */
 } cx_run_part;
 
-/* Where an object is, when the bytes are in an object store. */
-typedef struct cx_run_object {
-    cx_str endpoint; /* "https://HOST[:PORT]"; empty: the bytes are parts of the journal */
-    cx_str bucket, key;
-} cx_run_object;
-
 /* What an entry run.bundle says.  Text is borrowed. */
 typedef struct cx_run_stored {
     cx_str run_id, actor;
@@ -43,8 +36,7 @@ typedef struct cx_run_stored {
     cx_digest sha256, manifest_sha256;
     uint64_t size_bytes; /* 1 .. CX_RUN_STORED_BYTES_MAX */
     const cx_run_part *parts;
-    size_t part_count; /* 0 with an object */
-    cx_run_object object;
+    size_t part_count; /* 1 .. CX_RUN_PARTS_MAX */
 } cx_run_stored;
 
 /* What entries about a run's bundle, and about one of its parts, have as their subject. */
@@ -62,10 +54,7 @@ CX_RESULT cx_run_part_find(cx_home *home, cx_str actor, cx_str run_id, const cx_
 CX_RESULT cx_run_stored_write(const cx_run_stored *stored, cx_arena *arena, cx_buf *out,
                               cx_err *err);
 
-/* B1: appends the archive's bytes, of a bundle whose parts are in the journal.  Errors: the tags
- * above; then nothing was appended. */
+/* B1: appends the archive's bytes.  Errors: the tags above; then nothing was appended. */
 CX_RESULT cx_run_stored_read(cx_home *home, const cx_run_stored *stored, cx_buf *out, cx_err *err);
-/* B1 for bytes that come from elsewhere. */
-CX_RESULT cx_run_stored_check(const cx_run_stored *stored, cx_bytes archive, cx_err *err);
 
 #endif

@@ -13,7 +13,7 @@ import time
 
 import kit
 from kit import BIN, check
-from run_kit import Repo
+from run_kit import GOOD_OPS, Repo, reply, script, types, with_policies
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fleet"))
 import cluster as clusters  # noqa: E402
@@ -214,6 +214,57 @@ class Machine(Repo):
     def cortex(self, *args, env=None, popen=False):
         more = {name: value for name, value in self.fleet.env_of(self.node).items() if name.startswith("CORTEX_")}
         return super().cortex(*args, env={**more, **(env or {})}, popen=popen)
+
+
+SLOW = "#!/bin/sh\nsleep %s\ngrep -q \"return 0\" src/app/main.c && echo pass\n"
+
+
+def policies(folder, ttl_s, slow_s=None, **more):
+    """A repository with policies, whose locks have that lease and whose test takes that long."""
+    settings = json.loads((kit.TESTS.parent / "policies" / "cortex.json").read_text())
+    repo, key = with_policies(folder, limits={**settings["limits"], "lock_ttl_sec": ttl_s}, **more)
+    if slow_s is not None:
+        repo.write("scripts/test.sh", SLOW % slow_s, True)
+        repo.commit("slow")
+    return repo, key
+
+
+class Going:
+    """A run that is going on, event by event."""
+
+    def __init__(self, machine, value, ops=GOOD_OPS, *more):
+        self.machine, self.events = machine, []
+        self.process = machine.cortex("run", machine.keep("contract.json", value), "--follow", "--script",
+                                      machine.keep("script.json", script((ops, reply()))), *more, popen=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.communicate()
+
+    def until(self, event_type):
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+            if self.events[-1]["event_type"] == event_type:
+                return self
+        raise AssertionError((event_type, "never came", types(self.events), self.process.stderr.read()))
+
+    def id(self):
+        return self.events[0]["run_id"]
+
+    def freeze(self):
+        freeze(self.process.pid)
+        return self
+
+    def end(self):
+        """(exit code, what it printed) of a run that may go on."""
+        self.process.send_signal(signal.SIGCONT)
+        out, err = self.process.communicate(timeout=kit.TIMEOUT_S)
+        return self.process.returncode, out, err
 
 
 class Writer(threading.Thread):

@@ -33,6 +33,8 @@ def golden(scenario, name):
 class Repo:
     """The repository of the golden runs, with a home and room for contracts beside it."""
 
+    before = ()  # words of what starts the program
+
     def __init__(self, folder, files=None, bare_home=False):
         self.base = pathlib.Path(folder)
         self.path = self.base / "repo"
@@ -91,7 +93,7 @@ class Repo:
         return path
 
     def cortex(self, *args, env=None, popen=False):
-        argv = [BIN, *[str(a) for a in args]]
+        argv = [*self.before, BIN, *[str(a) for a in args]]
         full = clean_env(**{"CORTEX_HOME": str(self.home), **(env or {})})
         if popen:
             return subprocess.Popen(argv, cwd=self.path, env=full, stdin=subprocess.DEVNULL,

@@ -10,15 +10,17 @@ are two clones with a runtime root of their own; a third has no clone at all.
 import base64
 import hashlib
 import json
+import os
 import pathlib
+import signal
 import time
 import urllib.request
 
 import kit
 from kit import check, main, test
-from fleet_kit import Database, Machine, SERVERS, Writing
+from fleet_kit import children_of, Database, Going, Machine, policies, SERVERS, wait, Writing
 import run_kit
-from run_kit import GOOD_OPS, contract, reply, script, with_policies
+from run_kit import GOOD_OPS, contract, reply, script
 
 HOST_FREE = ("CORTEX_HOME", "CORTEX_URL", "CORTEX_TOKEN")
 
@@ -84,13 +86,13 @@ def strangers(fleet, node, folder):
 class Setting:
     """A part with two nodes, a repository with two clones, and an empty folder."""
 
-    def __init__(self, database, **policies):
-        self.writing, self.policies = Writing(database), policies
+    def __init__(self, database, ttl_s=600, slow_s=None):
+        self.writing, self.policies = Writing(database), {"ttl_s": ttl_s, "slow_s": slow_s}
 
     def __enter__(self):
         self.fleet = self.writing.__enter__()
         self.folders = [kit.make_folder("cortex-bundles-") for _ in range(4)]
-        repo, self.key = with_policies(self.folders[0], **self.policies)
+        repo, self.key = policies(self.folders[0], **self.policies)
         self.node, other = self.fleet.pair()
         self.first = Machine(repo, self.folders[1], self.fleet, self.node)
         self.second = Machine(repo, self.folders[2], self.fleet, other)
@@ -245,6 +247,132 @@ def a_full_quota_leaves_the_bundle_here_and_it_is_stored_later(database):
         check(not said["was_there"] and 0 < said["sent"] < said["parts"], said)
         check(by_node.verdict(late, 0)["verdict"] == "holds")
         check(by_part.verdict(run_id, 0)["verdict"] == "holds")
+
+
+def cleaned(machine, *words, code=0):
+    done = machine.cortex("run", "cleanup", "--json", *words)
+    check(done.returncode == code, done)
+    return [(item["kind"], item["name"], item["reason"], item["done"]) for item in json.loads(done.stdout)["items"]]
+
+
+@test
+def a_run_whose_machine_died_has_an_end_that_says_what_is_missing(database):
+    run_kit.need_sandbox()
+    with Setting(database, ttl_s=600, slow_s=2) as s:
+        with Going(s.first, contract()) as dead:
+            dead.until("LOCK_ACQUIRED").freeze()
+            dead.process.kill()
+            dead.process.wait()
+            run_id, events = dead.id(), len(dead.events)
+        by_part, by_node = strangers(s.fleet, s.node, s.away)
+        check(("lease", run_id, "owner_dead", True) in cleaned(s.second, "--apply"))
+        check(cleaned(s.second, "--apply") == [], "twice")
+        ends = entries(s.second, "run.end")
+        check(len(ends) == 1, ends)
+        said = payload(ends[0])
+        recorded = [payload(entry) for entry in entries(s.second, "run.event")]
+        check(said["run_id"] == run_id and said["events_count"] == len(recorded) >= events, said)
+        check(said["chain_head"] == recorded[-1]["hash"] and said["reason"] == "owner_dead", said)
+        check("events.jsonl" in said["missing"] and said["host"] and said["by"]["host"], said)
+        for who in (by_part, by_node, s.second):
+            done = who.cortex("run", "verify", run_id, "--json")
+            verdict = json.loads(done.stdout)
+            check(done.returncode == 3 and verdict["verdict"] == "indeterminate", done)
+            check(verdict["codes"] == ["ended_by_another"] and f"{len(recorded)} events" in verdict["details"][0]["message"],
+                  verdict)
+        s.fleet.token = json.loads(s.fleet.ok("token", "add", "--name", "reads", "--scope", "run:read", "--json",
+                                              home=s.fleet.url))["token"]
+        check([run["status"] for run in s.node.ask("GET", "/api/v1/runs")[1]["items"]] == ["FAILURE"])
+        # The machine comes back: what it has is sealed as a failure, stored, and verified everywhere.
+        check(("run", run_id, "owner_dead", True) in cleaned(s.first, "--apply"))
+        check(by_node.verdict(run_id, 0)["verdict"] == by_part.verdict(run_id, 0)["verdict"] == "holds")
+        check(payload(entries(s.first, "run.seal")[0])["status"] == "FAILURE")
+        check(cleaned(s.second, "--apply") == cleaned(s.first, "--apply") == [], "something is left")
+
+
+def named(name):
+    """What starts a program on a machine of that name."""
+    return ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name]
+
+
+@test
+def machines_with_names_of_their_own_end_and_fetch(database):
+    run_kit.need_sandbox()
+    if kit.run(*named("probe"), "true").returncode != 0:
+        kit.skip("this user may not name a machine (unshare --uts)")
+    with Setting(database, ttl_s=2, slow_s=2) as s:
+        s.first.before, s.second.before = named("machine-one"), named("machine-two")
+        whole = ran(s.first, contract("unit_task_0"))
+        check(s.second.cortex("run", "verify", whole).returncode == 0)
+        with Going(s.first, contract()) as dead:
+            dead.until("LOCK_ACQUIRED").freeze()
+            dead.process.kill()
+            dead.process.wait()
+            run_id = dead.id()
+        # On the other machine its process cannot be seen: time has to tell.
+        check(cleaned(s.second, "--apply") == [], "a process of another machine")
+        time.sleep(3)
+        check(("lease", run_id, "lease_expired", True) in cleaned(s.second, "--apply"))
+        said = payload(entries(s.second, "run.end")[0])
+        check((said["host"], said["by"]["host"]) == ("machine-one", "machine-two"), said)
+        verdict = json.loads(s.second.cortex("run", "verify", run_id, "--json").stdout)
+        check("machine-one" in verdict["details"][0]["message"], verdict)
+        check(("run", run_id, "owner_dead", True) in cleaned(s.first, "--apply"))
+        check(s.second.cortex("run", "verify", run_id).returncode == 0)
+        # On its own machine one that died is seen at once.
+        with Going(s.first, contract("unit_task_3")) as dead:
+            dead.until("LOCK_ACQUIRED").freeze()
+            dead.process.kill()
+            dead.process.wait()
+            check(("run", dead.id(), "owner_dead", True) in cleaned(s.first, "--apply"))
+
+
+def frozen_before_its_seal(s, value):
+    """A run that stands still with its manifest written and no seal; None when it was quicker than this."""
+    nodes = [worker for node in s.fleet.nodes for worker in children_of(node.process.pid)]
+    going = Going(s.first, value)
+    going.until("RUN_FINISHED")
+    for worker in nodes:
+        os.kill(worker, signal.SIGSTOP)
+    manifest = s.first.root / "runs" / going.id() / "manifest.json"
+    try:
+        wait(manifest.exists, "a manifest")
+        going.freeze()
+    finally:
+        for worker in nodes:
+            os.kill(worker, signal.SIGCONT)
+    time.sleep(0.3)  # what it had sent is answered
+    if not any(payload(entry)["run_id"] == going.id() for entry in entries(s.second, "run.seal")):
+        return going
+    going.end()
+    return None
+
+
+@test
+def a_run_that_was_ended_between_manifest_and_seal_is_sealed_when_it_wakes(database):
+    run_kit.need_sandbox()
+    with Setting(database, ttl_s=2) as s:
+        for _ in range(8):
+            going = frozen_before_its_seal(s, contract())
+            if going is not None:
+                break
+        check(going is not None, "every run was quicker")
+        with going:
+            run_id = going.id()
+            time.sleep(3)
+            check(("lease", run_id, "lease_expired", True) in cleaned(s.second, "--apply"))
+            check(len(entries(s.second, "run.end")) == 1)
+            by_part, by_node = strangers(s.fleet, s.node, s.away)
+            check(by_node.verdict(run_id, 3)["codes"] == ["ended_by_another"])
+            code, _, err = going.end()
+            check(code == 3 and "was ended by" in err, code, err)
+            check(s.first.cortex("run", "verify", run_id).returncode == 1, "a bundle without its seal")
+            check(("run", run_id, "seal_missing", True) in cleaned(s.first, "--apply"))
+            seal = next(payload(entry) for entry in entries(s.first, "run.seal") if payload(entry)["run_id"] == run_id)
+            check(seal["status"] == "SUCCESS", seal)
+            check(cleaned(s.first, "--apply") == [], "twice")
+            for who in (by_part, by_node):
+                check(who.verdict(run_id, 0)["verdict"] == "holds")
 
 
 if SERVERS is None:

@@ -17,60 +17,11 @@ import time
 
 import kit
 from kit import check, main, test
-from fleet_kit import Database, FACT, Machine, SERVERS, Writing, freeze
+from fleet_kit import Database, FACT, Going, Machine, policies, SERVERS, Writing
 import run_kit
 from run_kit import GOOD_OPS, contract, exec_config, fails_at, payloads, reply, script, types, with_policies
 
 TTL_S = 3
-SLOW = "#!/bin/sh\nsleep %s\ngrep -q \"return 0\" src/app/main.c && echo pass\n"
-
-
-def policies(folder, ttl_s, slow_s=None, **more):
-    """A repository with policies, whose locks have that lease and whose test takes that long."""
-    settings = json.loads((kit.TESTS.parent / "policies" / "cortex.json").read_text())
-    repo, key = with_policies(folder, limits={**settings["limits"], "lock_ttl_sec": ttl_s}, **more)
-    if slow_s is not None:
-        repo.write("scripts/test.sh", SLOW % slow_s, True)
-        repo.commit("slow")
-    return repo, key
-
-
-class Going:
-    """A run that is going on, event by event."""
-
-    def __init__(self, machine, value, ops=GOOD_OPS, *more):
-        self.machine, self.events = machine, []
-        self.process = machine.cortex("run", machine.keep("contract.json", value), "--follow", "--script",
-                                      machine.keep("script.json", script((ops, reply()))), *more, popen=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.communicate()
-
-    def until(self, event_type):
-        for line in self.process.stdout:
-            self.events.append(json.loads(line))
-            if self.events[-1]["event_type"] == event_type:
-                return self
-        raise AssertionError((event_type, "never came", types(self.events), self.process.stderr.read()))
-
-    def id(self):
-        return self.events[0]["run_id"]
-
-    def freeze(self):
-        freeze(self.process.pid)
-        return self
-
-    def end(self):
-        """(exit code, what it printed) of a run that may go on."""
-        self.process.send_signal(signal.SIGCONT)
-        out, err = self.process.communicate(timeout=kit.TIMEOUT_S)
-        return self.process.returncode, out, err
 
 
 def leases(machine):

@@ -130,11 +130,9 @@ static cx_status find_stored(cx_cli_ledger *l, erasing_run *e, cx_err *err)
     e->actor = known.sealed ? known.actor : known.journal;
     if (e->actor.size != 0)
         CX_TRY(cx_run_stored_find(l->home, e->actor, e->run_id, l->arena, &e->stored, &found, err));
-    if (!found || e->stored.part_count == 0)
-        return cx_fail(err, CX_E_NOT_FOUND, "%s%.*s%s", found ? "the bundle of " : "no bundle of ",
-                       (int)e->run_id.size, e->run_id.data,
-                       found ? " is an object of an object store: delete it there"
-                             : " is stored in this data directory");
+    if (!found)
+        return cx_fail(err, CX_E_NOT_FOUND, "no bundle of %.*s is stored in this data directory",
+                       (int)e->run_id.size, e->run_id.data);
     return CX_SUCCESS;
 }
 

@@ -36,7 +36,9 @@ const cx_cli_command cx_cli_run_cleanup = {
         "process died between manifest and seal is sealed when it agrees with the ledger. A "
         "checkout of the main branch that a merge did not update is updated. When runs are "
         "recorded in a part of a fleet, those of all machines whose lease has ended are ended, "
-        "too: they can record and merge nothing more, and the journal says by whom.",
+        "too: they can record and merge nothing more, and the journal says by whom, and what it "
+        "has "
+        "of them.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing to do, shown, or done\n2 usage error\n3 something could not be done",
@@ -51,6 +53,7 @@ typedef struct cleanup_job {
     cx_cli_run_ledger ledger;
     cx_str actor;
     bool apply, stuck;
+    CX_VEC(cx_str) ended; /* runs of which the lease was ended now */
     cx_json_list items;
     cx_buf text;
 } cleanup_job;
@@ -228,6 +231,9 @@ static void end_lease(cleanup_job *t, const cx_run_lease *lease)
         add_item(t, "lease", lease->run_id, reason.data == NULL ? CX_STR("") : reason, false);
     } else if (ended != NULL) { /* else it was renewed, or ended, meanwhile */
         add_item(t, "lease", lease->run_id, cx_str_z(ended), true);
+        cx_str *slot = cx_vec_push(&t->ended, t->cli->alloc);
+        if (slot != NULL) /* else its end has an item of its own */
+            *slot = lease->run_id;
     }
 }
 
@@ -246,6 +252,31 @@ static cx_status end_leases(cleanup_job *t, const cx_git *git, uint64_t older_se
                 cx_run_lease_classify(lease, (int64_t)t->cli->io->wall_ns(t->cli->io))) &&
             is_old_enough(t, lease, older_sec))
             end_lease(t, lease);
+    }
+    return CX_SUCCESS;
+}
+
+static bool was_ended_now(const cleanup_job *t, cx_str run_id)
+{
+    for (size_t i = 0; i < t->ended.count; i++)
+        if (cx_str_eq(t->ended.items[i], run_id))
+            return true;
+    return false;
+}
+
+/* What the journal has of runs that were ended, and that their own machine did not seal. */
+static cx_status note_ends(cleanup_job *t, cx_err *err)
+{
+    cx_str *ids;
+    size_t count;
+    if (t->ledger.leases == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_run_leases_unsealed(t->ledger.home, t->actor, &t->cli->arena, &ids, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        bool done;
+        CX_TRY(cx_cli_run_leases_note_end(&t->ledger, ids[i], &done, err));
+        if (done && !was_ended_now(t, ids[i]))
+            add_item(t, "end", ids[i], CX_STR("unsealed"), true);
     }
     return CX_SUCCESS;
 }
@@ -312,6 +343,8 @@ static cx_status clean_up_runs(cleanup_job *t, cx_err *err)
         status = clean_up_store(t, git, older_sec, err);
     if (!cx_failed(status))
         status = end_leases(t, git, older_sec, err);
+    if (!cx_failed(status))
+        status = note_ends(t, err);
     cx_git_close(git);
     return status;
 }
@@ -347,6 +380,7 @@ static int run_run_cleanup(cx_cli *cli, const cx_cli_args *args)
     int code = cx_failed(status)
                    ? cx_cli_run_fail(cli, args, &err)
                    : cx_cli_answer(cli, &out, t.stuck ? CX_EXIT_UNCHECKED : CX_EXIT_HOLDS);
+    cx_vec_done(&t.ended, cli->alloc);
     cx_buf_done(&out);
     cx_buf_done(&t.text);
     return code;

@@ -10,6 +10,7 @@
 #include "cli/fleet/part_home.h"
 #include "cli/ledger/ledger.h"
 #include "ledger/api.h"
+#include "recorder/api.h"
 #include "rules/api.h"
 
 #define RENEW_LOOK_MS 250
@@ -217,8 +218,8 @@ static cx_status write_ended(const cx_cli_run_leases *leases, cx_txn *txn,
     return status;
 }
 
-/* Who has ended a run; false when no other has. */
-static cx_status find_ended(cx_txn *txn, cx_str run_id, cx_json *out, bool *out_found, cx_err *err)
+cx_status cx_cli_run_leases_ended(cx_txn *txn, cx_str run_id, cx_json *out, bool *out_found,
+                                  cx_err *err)
 {
     char key[sizeof CX_RUN_LEASE_ENDED_KEY + CX_RUN_ID_BYTES_MAX];
     cx_bytes value = {NULL, 0};
@@ -237,7 +238,7 @@ static cx_status fail_lost(cx_cli_run_leases *leases, cx_txn *txn, cx_str run_id
     set_state(leases, run_id, LEASE_LOST);
     if (leases->cancel != NULL)
         *leases->cancel = true;
-    CX_TRY(find_ended(txn, run_id, &ended, &found, err));
+    CX_TRY(cx_cli_run_leases_ended(txn, run_id, &ended, &found, err));
     const cx_json *by = found ? CX_JSON_GET(&ended, "by") : NULL;
     if (by == NULL)
         return cx_fail_at(err, CX_E_CONFLICT, CX_RUN_ENDED_TAG, CX_NO_OFFSET,
@@ -284,23 +285,42 @@ static cx_status remove_lease(cx_cli_run_leases *leases, cx_txn *txn, cx_run_lea
     return write_change(leases, txn, &payload, table, err);
 }
 
-/* A run of which this process is not the owner, as `run cleanup` seals them. */
+/* Whether the ledger has as many events of the run as the seal says: each was recorded while the
+ * run had its lease (S1), its end too, so nothing that counts came after the run was ended. */
+static cx_status has_all_events(cx_txn *txn, cx_str run_id, const cx_json *seal, bool *out,
+                                cx_err *err)
+{
+    cx_run_row_key key;
+    cx_run_row row;
+    uint64_t events;
+    cx_bytes value = {NULL, 0};
+    const cx_json *count = CX_JSON_GET(seal, "events_count");
+    *out = false;
+    CX_TRY(cx_txn_get_common(txn, cx_run_row_name(&key, run_id), &value, out, err));
+    *out = *out && cx_run_row_decode(value, &row) && count != NULL &&
+           cx_json_uint64(count, &events) && events == row.events && events == row.last;
+    return CX_SUCCESS;
+}
+
+/* A run of which this process is not the owner, as `run cleanup` seals them: what it recovers is a
+ * failure, and a bundle that only lacks its seal agrees with the ledger in all else. */
 static cx_status admit_late_seal(cx_cli_run_leases *leases, cx_txn *txn, cx_str run_id,
                                  cx_bytes payload, cx_err *err)
 {
     cx_run_leases table;
     cx_json ended, seal;
-    bool found;
+    bool found, whole = true;
     cx_arena *arena = cx_txn_arena(txn);
-    CX_TRY(find_ended(txn, run_id, &ended, &found, err));
+    CX_TRY(cx_cli_run_leases_ended(txn, run_id, &ended, &found, err));
     if (found) {
         CX_TRY(cx_run_json_read(cx_bytes_str(payload), 0, arena, &seal, err));
         if (!cx_str_is(CX_JSON_GET_STR(&seal, "status"), "FAILURE"))
-            return cx_fail_at(err, CX_E_CONFLICT, CX_RUN_ENDED_TAG, CX_NO_OFFSET,
-                              "run %.*s was ended by another machine before its seal, so it is not "
-                              "sealed as a success",
-                              (int)run_id.size, run_id.data);
-        return CX_SUCCESS;
+            CX_TRY(has_all_events(txn, run_id, &seal, &whole, err));
+        return whole ? CX_SUCCESS
+                     : cx_fail_at(err, CX_E_CONFLICT, CX_RUN_ENDED_TAG, CX_NO_OFFSET,
+                                  "run %.*s was ended by another machine before its end was "
+                                  "recorded, so it is not sealed as a success",
+                                  (int)run_id.size, run_id.data);
     }
     CX_TRY(read_table(txn, arena, &table, err));
     for (size_t i = 0; i < table.count; i++)

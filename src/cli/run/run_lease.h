@@ -22,8 +22,8 @@
 
 /* Of runs that this process starts: each has a lease from its first event on, renewed by a thread.
  * `*cancel` turns true when one of them was ended by another machine.  With `cancel` NULL nothing
- * is started: only runs that ended are sealed, and not as a success when they were ended by another
- * (run cleanup).  The ledger closes it. */
+ * is started: only runs that ended are sealed (run cleanup), and one that was ended by another as a
+ * success only when the ledger has all of its events.  The ledger closes it. */
 CX_RESULT cx_cli_run_leases_open(cx_cli_run_ledger *ledger, atomic_bool *cancel, cx_err *err);
 /* Removes what the process still has in the table. NULL is fine. */
 void cx_cli_run_leases_close(cx_cli_run_leases *leases);
@@ -49,5 +49,16 @@ CX_RESULT cx_cli_run_leases_peek(cx_cli *cli, const cx_cli_args *args, const cx_
  * *out_why: "owner_dead", "lease_expired", "approved"; NULL: it was not ended. */
 CX_RESULT cx_cli_run_leases_end(cx_cli_run_ledger *ledger, cx_str run_id, bool force,
                                 const char **out_why, cx_err *err);
+/* In a transaction of the journal: who has ended a run, as an object; false when no other has. */
+CX_RESULT cx_cli_run_leases_ended(cx_txn *txn, cx_str run_id, cx_json *out, bool *out_found,
+                                  cx_err *err);
+/* Runs that were ended by another and that have neither a seal nor an entry run.end (stores/
+ * run_end.h), in `home`; ids from the arena. */
+CX_RESULT cx_cli_run_leases_unsealed(cx_home *home, cx_str actor, cx_arena *arena, cx_str **out,
+                                     size_t *out_count, cx_err *err);
+/* Records run.end of one of these.  *out_done is false when there is a seal, or an entry, by
+ * now. */
+CX_RESULT cx_cli_run_leases_note_end(cx_cli_run_ledger *ledger, cx_str run_id, bool *out_done,
+                                     cx_err *err);
 
 #endif

@@ -201,7 +201,20 @@ static cx_status read_stored(cx_cli *cli, cx_home *home, cx_str run_id, cx_buf *
     if (actor.size == 0)
         return CX_SUCCESS;
     CX_TRY(cx_run_stored_find(home, actor, run_id, &cli->arena, &stored, out_found, err));
-    return *out_found ? cx_run_stored_read(home, &stored, out, err) : CX_SUCCESS;
+    if (*out_found)
+        return cx_run_stored_read(home, &stored, out, err);
+    bool ended = false;
+    cx_run_ending ending;
+    if (!known.sealed)
+        CX_TRY(cx_run_end_find(home, actor, run_id, &cli->arena, &ending, &ended, err));
+    if (ended)
+        return cx_run_end_fail(&ending, err);
+    return known.sealed
+               ? cx_fail_at(err, CX_E_NOT_FOUND, CX_RUN_BUNDLE_MISSING, CX_NO_OFFSET,
+                            "run %.*s is sealed, and its bundle is on the machine of the run only: "
+                            "'cortex run store' there stores it",
+                            (int)run_id.size, run_id.data)
+               : CX_SUCCESS;
 }
 
 cx_status cx_cli_run_fetch(cx_cli *cli, const cx_cli_args *args, cx_str run_id, cx_buf *out,

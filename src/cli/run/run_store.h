@@ -1,6 +1,6 @@
 /*
  * run_store.h - the bundle of a run goes where other machines reach it: into the journal of its
- * runs, or into the object store of the part (decision 0056, stores/run_bundle.h).
+ * runs (decision 0056, stores/run_bundle.h).
  *
  *   T1  Only a sealed bundle is stored: its manifest has the hash that the seal in the ledger says.
  *   T2  Storing again changes nothing: parts that are there are not sent again, and the first entry

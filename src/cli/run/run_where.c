@@ -61,8 +61,9 @@ static cx_status open_stored(cx_cli *cli, const cx_cli_args *args, cx_str run_id
     if (!cx_failed(status))
         return found ? CX_SUCCESS : local;
     /* A data directory that was not named, and cannot be read, is not what was asked about. */
-    if ((why.tag == NULL || strncmp(why.tag, "Bundle", 6) != 0) && !cx_cli_has(args, "home") &&
-        !cx_cli_run_in_part(cli, args) && !is_reached(cli, args))
+    if ((why.tag == NULL ||
+         (strncmp(why.tag, "Bundle", 6) != 0 && strcmp(why.tag, CX_RUN_END_TAG) != 0)) &&
+        !cx_cli_has(args, "home") && !cx_cli_run_in_part(cli, args) && !is_reached(cli, args))
         return local;
     *err = why;
     return status;

@@ -44,16 +44,18 @@ cx_status cx_part_run_archive(cx_call *call, cx_str run_id, cx_buf *out, cx_err 
     if (actor.size == 0)
         return no_run(err);
     CX_TRY(cx_run_stored_find(home_of(call), actor, run_id, call->arena, &stored, &found, err));
+    if (!found && !known.sealed) {
+        cx_run_ending ending;
+        CX_TRY(cx_run_end_find(home_of(call), actor, run_id, call->arena, &ending, &found, err));
+        if (found)
+            return cx_run_end_fail(&ending, err);
+    }
     if (!found)
         return cx_fail_at(err, CX_E_NOT_FOUND, CX_RUN_BUNDLE_MISSING, CX_NO_OFFSET,
                           known.sealed ? "the bundle of this run is on the machine of the run "
                                          "only: 'cortex run store' there stores it"
                                        : "this run has no bundle here: it goes on, or ended "
                                          "without a seal");
-    if (stored.part_count == 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, CX_RUN_BUNDLE_MISSING, CX_NO_OFFSET,
-                          "the bundle of this run is in an object store: 'cortex run verify' and "
-                          "'cortex run export' read it");
     if (stored.size_bytes > CX_PART_RUN_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT,
                        "the bundle has %llu bytes, more than a server shows; 'cortex run export' "
@@ -102,6 +104,18 @@ static void add_run(cx_json_list *items, const cx_run_listed *run, cx_str status
     cx_json_add_object(items, &object);
 }
 
+/* Of a run without a seal. */
+static cx_status find_status(cx_call *call, const cx_run_listed *run, cx_str *out, cx_err *err)
+{
+    cx_run_ending ending;
+    bool ended = false;
+    if (run->actor.size != 0)
+        CX_TRY(cx_run_end_find(home_of(call), run->actor, run->run_id, call->arena, &ending, &ended,
+                               err));
+    *out = ended ? CX_STR("FAILURE") : CX_STR("RUNNING");
+    return CX_SUCCESS;
+}
+
 cx_status cx_part_run_list(cx_call *call, const cx_run_list_query *query, cx_json *out, cx_err *err)
 {
     cx_run_listed *runs;
@@ -112,7 +126,9 @@ cx_status cx_part_run_list(cx_call *call, const cx_run_list_query *query, cx_jso
     CX_TRY(
         cx_run_list_recorded(home_of(call), query->cursor, looks, call->arena, &runs, &count, err));
     for (; i < count && shown < limit; i++) {
-        cx_str status = runs[i].status.size == 0 ? CX_STR("RUNNING") : runs[i].status;
+        cx_str status = runs[i].status;
+        if (status.size == 0)
+            CX_TRY(find_status(call, &runs[i], &status, err));
         if (query->status.data != NULL && !cx_str_eq(query->status, status))
             continue;
         add_run(&items, &runs[i], status);
