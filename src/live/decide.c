@@ -272,6 +272,37 @@ static void decide_url(cx_deciding *d, cx_str text)
         cx_deciding_url(d, text);
 }
 
+static bool tells_contents(const cx_live_tool *tool)
+{
+    static const char *const names[] = {"Glob", "glob", "LS", "list_directory", "LSP"};
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        if (strcmp(tool->name, names[i]) == 0)
+            return false;
+    return true;
+}
+
+/* A file or a folder, or a pattern of them. */
+static void search_contents(cx_deciding *d, cx_str path)
+{
+    bool pattern = false, braces = false;
+    for (size_t i = 0; i < path.size; i++) {
+        pattern = pattern || strchr("*?[", path.data[i]) != NULL;
+        braces = braces || path.data[i] == '{';
+    }
+    if (pattern && !cx_deciding_may_read_pattern(d, path))
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", path,
+                        "the pattern can become what the policy keeps from being read");
+    else if (braces)
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_UNLISTED, "L08", path,
+                        "what its braces become is not looked at");
+    else if (!pattern && cx_deciding_holds_secrets(d, path))
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_FORBIDDEN, "L15", path,
+                        "below it is what the policy keeps from being read; name the folders that "
+                        "are meant");
+    else
+        cx_deciding_read(d, path);
+}
+
 /* A search without a path, or with a relative pattern, is of the working folder. */
 static void decide_search(cx_deciding *d, const cx_live_tool *tool)
 {
@@ -287,8 +318,10 @@ static void decide_search(cx_deciding *d, const cx_live_tool *tool)
     if (cx_str_starts(pattern, CX_STR("/")) || cx_str_starts(pattern, CX_STR("~")) ||
         cx_str_starts(pattern, CX_STR("..")))
         cx_deciding_read(d, cx_str_from(pattern.data, plain));
-    if (each_text(d, tool, cx_deciding_read) == 0)
-        cx_deciding_read(d, d->cwd);
+    void (*decide)(cx_deciding *, cx_str) =
+        tells_contents(tool) ? search_contents : cx_deciding_read;
+    if (each_text(d, tool, decide) == 0)
+        decide(d, d->cwd);
 }
 
 /* Forms whose members are all of one kind; NULL for the others. */

@@ -134,6 +134,25 @@ bool cx_live_has_parent(cx_str path);
 /* False when the program is none of them; else each file that its words name is decided. */
 bool cx_live_take_files(cx_live_command *c);
 
+/* --- patterns and folders as they are (reach.c) ----------------------------------------------- */
+
+/* Whether nothing that `pattern` becomes below `base` (real) is kept from being read; false, too,
+ * when there is more than can be looked at. */
+bool cx_live_pattern_may_be_read(cx_deciding *d, cx_str base, cx_str pattern);
+
+typedef enum cx_live_below {
+    CX_LIVE_BELOW_FINE,
+    CX_LIVE_BELOW_DENIED, /* something is kept from being read */
+    CX_LIVE_BELOW_UNKNOWN /* more than is looked at */
+} cx_live_below;
+
+/* Of a folder that is read with all that is below it; `follows`: its links, too. */
+cx_live_below cx_live_look_below(cx_deciding *d, cx_str folder, bool follows);
+/* A component of a pattern, and a name in a folder (paths.c). */
+bool cx_live_name_matches(cx_str pattern, cx_str name);
+/* Whether a name is kept from being read wherever it is (paths.c). */
+bool cx_live_is_denied_name(const cx_deciding *d, cx_str name);
+
 /* --- options of other programs (options.c) ---------------------------------------------------- */
 
 /* Files that options have a program write, and options that nothing can be told of.  `reads`: it is

@@ -37,11 +37,27 @@ static size_t add_components(char *out, size_t *size, cx_str path)
     return path.size;
 }
 
+/* What these lead to differs between the program that is started and this one.  That an
+ * environment is not read holds for each. */
+static bool is_of_the_process(cx_str path)
+{
+    static const char *const places[] = {"/proc/self", "/proc/thread-self", "/dev/fd",
+                                         "/dev/stdin"};
+    if (cx_str_ends(path, CX_STR("/environ")) || cx_str_ends(path, CX_STR("/mem")))
+        return false;
+    for (size_t i = 0; i < CX_COUNT_OF(places); i++)
+        if (cx_live_path_below(path, cx_str_z(places[i])))
+            return true;
+    return false;
+}
+
 /* The longest part that exists, with its links resolved, and the rest as it is.  Data NULL after a
  * link that leads nowhere: what it will be is not known. */
 static cx_str real_path(cx_deciding *d, cx_str plain, bool *linked)
 {
     const cx_str none = {NULL, 0};
+    if (is_of_the_process(plain))
+        return none;
     cx_buf real;
     cx_str result = plain;
     cx_buf_init(&real, cx_alloc_default());
@@ -177,6 +193,16 @@ static bool denies_reading(const cx_deciding *d, cx_str path)
            (cx_str_ends(path, CX_STR("/environ")) || cx_str_ends(path, CX_STR("/mem")));
 }
 
+bool cx_live_is_denied_name(const cx_deciding *d, cx_str name)
+{
+    const cx_str_list list = d->policy->read_deny;
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].size != 0 && list.items[i].data[0] != '/' &&
+            list.items[i].data[0] != '~' && cx_live_path_has(list.items[i], name))
+            return true;
+    return false;
+}
+
 bool cx_deciding_may_read(cx_deciding *d, cx_str path)
 {
     cx_str real = cx_deciding_resolve(d, path);
@@ -248,10 +274,10 @@ static bool wild_matches(cx_str pattern, cx_str name)
 }
 
 /* A dot at the beginning is matched by a dot only. */
-static bool component_matches(cx_str pattern, cx_str component)
+bool cx_live_name_matches(cx_str pattern, cx_str name)
 {
-    bool hidden = component.size != 0 && component.data[0] == '.';
-    return (!hidden || pattern.data[0] == '.') && wild_matches(pattern, component);
+    bool hidden = name.size != 0 && name.data[0] == '.';
+    return pattern.size != 0 && (!hidden || pattern.data[0] == '.') && wild_matches(pattern, name);
 }
 
 /* Whether `pattern`, below the folder `base`, can become `path`, or a folder above or below it. */
@@ -264,8 +290,8 @@ static bool pattern_meets(cx_str base, cx_str pattern, cx_str path)
     size_t at = base.size == 1 ? 1 : base.size + 1;
     for (size_t p = 0; p < pattern.size && at < path.size;) {
         size_t p_end = component_end(pattern, p), end = component_end(path, at);
-        if (p_end != p && !component_matches(cx_str_from(pattern.data + p, p_end - p),
-                                             cx_str_from(path.data + at, end - at)))
+        if (p_end != p && !cx_live_name_matches(cx_str_from(pattern.data + p, p_end - p),
+                                                cx_str_from(path.data + at, end - at)))
             return false;
         at = p_end != p ? end + 1 : at;
         p = p_end + 1;
@@ -305,13 +331,13 @@ bool cx_deciding_may_read_pattern(cx_deciding *d, cx_str pattern)
             cx_err ignored;
             cx_facts facts;
             if (there.data == NULL ||
-                (component_matches(part, first) &&
+                (cx_live_name_matches(part, first) &&
                  (at != 0 || !cx_failed(cx_path_facts(there.data, false, &facts, &ignored)))))
                 return false;
             at = end + 1;
         }
     }
-    return true;
+    return cx_live_pattern_may_be_read(d, base, rest);
 }
 
 void cx_deciding_read(cx_deciding *d, cx_str path)

@@ -238,38 +238,92 @@ static bool may_read_values(cx_deciding *d, const cx_shell_word *word)
     return true;
 }
 
+/* How a program reads a folder that it is given. */
+typedef struct folder_reading {
+    bool searches; /* the working folder, when no file is named */
+    bool deep;     /* all that is below it */
+    bool follows;  /* links below it, too */
+    bool hidden;   /* names that begin with a dot, too */
+} folder_reading;
+
+static bool has_long(cx_str word, const char *part)
+{
+    return cx_str_starts(word, CX_STR("--")) && has_text(word, part);
+}
+
+static folder_reading reading_of(cx_str program, const cx_shell_command *command)
+{
+    bool rg = cx_str_is(program, "rg"), diff = cx_str_is(program, "diff");
+    folder_reading how = {.searches = rg || cx_str_ends(program, CX_STR("grep")), .deep = rg};
+    how.hidden = !rg;
+    for (size_t i = 1; i < command->count; i++) {
+        cx_str word = command->words[i].text;
+        bool recursive = !rg && (has_letter(word, 'r', "ABCDdefm") || has_long(word, "recurs"));
+        bool dereferences =
+            !rg && !diff && (has_letter(word, 'R', "ABCDdefm") || has_long(word, "dereference-r"));
+        how.deep = how.deep || recursive || dereferences || (!rg && has_text(word, "recurse"));
+        how.follows = how.follows || dereferences || (diff && recursive) ||
+                      (rg && (has_letter(word, 'L', "ABCEMTdefgmrt") || has_long(word, "follow")));
+        how.hidden = how.hidden || has_letter(word, 'u', "ABCEMTdefgmrt") ||
+                     has_letter(word, '.', "ABCEMTdefgmrt") ||
+                     has_letter(word, 'g', "ABCEMTdefmrt") || has_long(word, "hidden") ||
+                     has_long(word, "glob") || has_long(word, "unrestricted");
+    }
+    return how;
+}
+
+static bool may_read_folder(cx_deciding *d, const folder_reading *how, cx_str folder)
+{
+    static const char why[] = "below it is what the policy keeps from being read; name the folders "
+                              "that are meant";
+    cx_live_below below =
+        !how->hidden && !how->follows
+            ? (cx_deciding_holds_secrets(d, folder) ? CX_LIVE_BELOW_DENIED : CX_LIVE_BELOW_FINE)
+            : cx_live_look_below(d, folder, how->follows);
+    if (below == CX_LIVE_BELOW_DENIED)
+        return forbid_reading(d, folder, why);
+    if (below == CX_LIVE_BELOW_UNKNOWN && how->follows)
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_UNLISTED, "L08", folder,
+                        "it has more entries than are looked at (20000)");
+    return true;
+}
+
+/* One that is no option. */
+static bool may_read_operand(cx_deciding *d, const cx_shell_word *word, const folder_reading *how,
+                             bool reader, bool contents)
+{
+    cx_str text = word->text;
+    if (!may_read_word(d, text, word))
+        return false;
+    if (reader && !word->glob && cx_deciding_resolve(d, text).data == NULL)
+        cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_UNLISTED, "L08", text,
+                        "where this path leads cannot be told");
+    if (reader && how->deep && !word->glob)
+        return may_read_folder(d, how, text);
+    return !contents || word->glob || !cx_deciding_holds_secrets(d, text) ||
+           forbid_reading(d, text,
+                          "below it is what the policy keeps from being read; name the folders "
+                          "that are meant");
+}
+
 bool cx_live_words_may_be_read(cx_deciding *d, cx_str program, const cx_shell_command *command,
                                bool reader)
 {
+    const folder_reading how = reading_of(program, command);
     size_t operands = 0;
-    bool recursive = cx_str_is(program, "rg"), deep = reader && !tells_names_only(program);
+    bool contents = reader && !tells_names_only(program);
     for (size_t i = 1; i < command->count; i++) {
         const cx_shell_word *word = &command->words[i];
-        cx_str text = word->text;
-        if (text.size == 0 || word->opaque)
+        if (word->text.size == 0 || word->opaque)
             continue;
-        if (is_option(text)) {
-            recursive = recursive || has_letter(text, 'r', "ABCDdefm") ||
-                        has_letter(text, 'R', "ABCDdefm") || has_text(text, "recurs");
+        if (is_option(word->text)) {
             if (!may_read_values(d, word))
                 return false;
             continue;
         }
         operands++;
-        if (!may_read_word(d, text, word))
+        if (!may_read_operand(d, word, &how, reader, contents))
             return false;
-        if (reader && !word->glob && cx_deciding_resolve(d, text).data == NULL)
-            cx_deciding_add(d, CX_LIVE_READ, CX_LIVE_UNLISTED, "L08", text,
-                            "where this path leads cannot be told");
-        if (deep && !word->glob && cx_deciding_holds_secrets(d, text))
-            return forbid_reading(d, text,
-                                  "below it is what the policy keeps from being read; name the "
-                                  "folders that are meant");
     }
-    bool searches = cx_str_is(program, "rg") || cx_str_ends(program, CX_STR("grep"));
-    if (searches && recursive && operands < 2 && cx_deciding_holds_secrets(d, CX_STR(".")))
-        return forbid_reading(d, d->cwd,
-                              "below it is what the policy keeps from being read; name the folders "
-                              "that are meant");
-    return true;
+    return !how.searches || !how.deep || operands >= 2 || may_read_folder(d, &how, CX_STR("."));
 }

@@ -282,6 +282,36 @@ def the_program_and_the_record_are_not_moved_with_their_folder():
             check(done.returncode == 2 and b"L10" in done.stderr, line, done)
 
 
+@test
+def links_below_a_folder_are_looked_at():
+    with Trusted() as s:
+        (s.user / ".ssh").mkdir()
+        (s.user / ".ssh/id").write_text("key\n")
+        (s.repo / "src/deep").mkdir()
+        (s.repo / "src/deep/l.c").symlink_to(s.user / ".ssh/id")
+        (s.repo / "dir").symlink_to(s.user)
+        (s.repo / "sub").mkdir()
+        (s.repo / "sub/.env").write_text("X=1\n")
+        (s.repo / "sub/link").symlink_to("../src/a.c")
+        (s.repo / ".claude").mkdir()
+        commands(s, ("cat src/deep/*.c", "L15"), ("cat src/*/l.?", "L15"), ("cat src/**/*.c", "L15"), ("head d*/.ssh/id", "L15"),
+                 ("grep -R key src", "L15"), ("grep --dereference-recursive key src", "L15"), ("diff -r src sub", "L15"),
+                 ("rg -L key src", "L15"), ("rg --follow key", "L15"), ("cp -rL src y", "L15"), ("cp -r src y", "L15"),
+                 ("grep -r X sub", "L15"), ("grep -r X .", "L15"), ("rg -uu X", "L15"), ("rg --hidden X sub", "L15"),
+                 ("rg -g '.env' X", "L15"), ("cd .claude && echo x > /proc/self/cwd/settings.json", "L08"),
+                 ("cd /proc && echo x > self/cwd/y", "L08"), ("cat /dev/fd/3", "L08"))
+        for tool, member in (("Grep", {"path": str(s.user)}), ("Grep", {"path": "dir"}), ("Grep", {"path": str(s.folder)})):
+            check(refused(s, tool, {"pattern": "key", **member}, "L15"), tool, member)
+        s.agent = "gemini"
+        for include in ("dir/.s*/id", f"{s.folder}/*/.ssh/id", "src/deep/*.c"):
+            done = s.event("BeforeTool", tool_name="read_many_files", tool_input={"include": [include]})
+            check(done.returncode == 2 and b"L15" in done.stderr, include, done)
+        s.agent = "claude"
+        allowed(s, "grep -r key src", "cat src/*.c", "diff -r .claude .claude", *([] if os.getuid() else ["rg X", "rg -L int .claude"]))
+        for tool, member in (("Grep", {}), ("Glob", {"path": str(s.user)}), ("Grep", {"path": "src"})):
+            check(s.decide("toolu_fine", tool, {"pattern": "key", **member}).returncode == 0, tool, member)
+
+
 # --- its own settings --------------------------------------------------------------------------------
 
 
