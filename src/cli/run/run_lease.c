@@ -338,9 +338,14 @@ static cx_status admit_own(cx_cli_run_leases *leases, cx_txn *txn, held_lease *h
         return CX_SUCCESS;
     CX_TRY(read_table(txn, cx_txn_arena(txn), &table, err));
     cx_run_lease *lease = cx_run_leases_find(&table, run_id, held->token);
-    if (lease == NULL)
-        return held->state == LEASE_NEW ? open_lease(leases, txn, &table, held, err)
-                                        : fail_lost(leases, txn, run_id, err);
+    if (lease == NULL) {
+        /* The answer to the first entry may have been lost, and the run ended by another since. */
+        cx_json ended;
+        bool found = false;
+        CX_TRY(cx_cli_run_leases_ended(txn, run_id, &ended, &found, err));
+        return held->state == LEASE_NEW && !found ? open_lease(leases, txn, &table, held, err)
+                                                  : fail_lost(leases, txn, run_id, err);
+    }
     return seal ? remove_lease(leases, txn, &table, lease, err) : CX_SUCCESS;
 }
 
