@@ -309,8 +309,8 @@ typedef struct cx_fleet_pruned {
  * Of an owned part, by the owner of the tables: all but the newest `keep` commits (at least 1;
  * CX_FLEET_KEEP_MIN leaves what nodes of earlier versions read) go, unless a file that is not
  * derived has bytes of them.  The chain is recomputed first; CX_E_FORMAT "ChainBroken", and nothing
- * is removed.  One commit (F1) that states what stays (F8).  With nothing to remove it changes
- * nothing: removed is 0.
+ * is removed.  One commit (F1) for each 250,000 that states what stays (F8); what fails in between
+ * leaves those before it pruned.  With nothing to remove it changes nothing: removed is 0.
  */
 #define CX_FLEET_KEEP_MIN 128
 CX_RESULT cx_fleet_prune(cx_fleet *fleet, cx_fleet_part *part, uint64_t keep, cx_fleet_pruned *out,

@@ -5,10 +5,19 @@
  * are compared with.  All others before the base go.  What stays is stated by a commit, so that the
  * chain covers it: a row before the base that is changed, added or removed later is found.
  *
- * One transaction: the part's row is locked and compared with what this process knows (F1), the
- * rows are removed, what stays is read and hashed, and the commit is written.
+ * A transaction for each PRUNE_STEP commits: the part's row is locked and compared with what this
+ * process knows (F1), the whole chain is recomputed, rows are removed, what stays is read and
+ * hashed, and the commit is written.  Each is a whole pruning: what ends between two leaves a base
+ * that is stated.
  */
 #include "fleet/internal.h"
+
+/* Commits of one transaction: so many rows are dead, and the part's row is locked, at once. */
+#ifdef CX_FLEET_RULES_OUT
+#define PRUNE_STEP 20
+#else
+#define PRUNE_STEP 250000
+#endif
 
 /* --- quotas ----------------------------------------------------------------------------------- */
 
@@ -29,8 +38,9 @@ cx_status cx_fleet_set_quota(cx_fleet *fleet, unsigned part, uint64_t bytes, cx_
 typedef struct pruning {
     cx_fleet *fleet;
     cx_fleet_part *part;
-    cx_fleet_now now; /* as the transaction found it */
-    uint64_t base;
+    cx_fleet_now now;   /* as the transaction found it */
+    uint64_t base, end; /* of this transaction; of all */
+    bool wrote, writes; /* an earlier one removed rows; this one is a commit */
     cx_digest base_head, digest, head;
     cx_fleet_pruned *out;
 } pruning;
@@ -150,7 +160,8 @@ static cx_status prune_rows(pruning *p, cx_err *err)
     CX_ASSERT(found); /* its links were checked */
     CX_TRY(check_pairs(p, err));
     CX_TRY(remove_rows(p, err));
-    if (p->out->removed == 0)
+    p->writes = p->wrote || p->out->removed != 0;
+    if (!p->writes)
         return nothing_to_prune(p);
     CX_TRY(cx_fleet_read_kept(p->fleet, part->number, p->base, &kept, err));
     p->out->base = p->base;
@@ -160,11 +171,14 @@ static cx_status prune_rows(pruning *p, cx_err *err)
     return write_commit(p, err);
 }
 
-static cx_status prune_locked(pruning *p, uint64_t keep, cx_err *err)
+static cx_status prune_locked(pruning *p, cx_err *err)
 {
-    if (p->part->next <= keep || p->part->next - keep <= p->now.base)
+    uint64_t from = p->base > p->now.base ? p->base : p->now.base;
+    if (p->end <= from) {
+        p->base = p->end;
         return nothing_to_prune(p);
-    p->base = p->part->next - keep;
+    }
+    p->base = p->end - from < PRUNE_STEP ? p->end : from + PRUNE_STEP;
     return prune_rows(p, err);
 }
 
@@ -191,17 +205,18 @@ static cx_status resolve_prune(pruning *p, cx_err *err)
                       p->part->number);
 }
 
-static cx_status prune_part(pruning *p, uint64_t keep, cx_err *err)
+static cx_status prune_step(pruning *p, cx_err *err)
 {
     cx_fleet *fleet = p->fleet;
     bool same = false;
+    p->writes = false;
     CX_TRY(cx_fleet_need_connection(fleet, err));
     CX_TRY(cx_pg_begin(fleet->pg, err));
     CX_TRY(lock_part(p, &same, err));
     if (!same)
         return refused(p, err);
-    CX_TRY(prune_locked(p, keep, err));
-    if (p->out->removed == 0)
+    CX_TRY(prune_locked(p, err));
+    if (!p->writes)
         return CX_SUCCESS;
     cx_status status = cx_pg_commit(fleet->pg, err);
     switch (cx_fleet_outcome_of(fleet, status)) {
@@ -217,12 +232,21 @@ static cx_status prune_part(pruning *p, uint64_t keep, cx_err *err)
 cx_status cx_fleet_prune(cx_fleet *fleet, cx_fleet_part *part, uint64_t keep, cx_fleet_pruned *out,
                          cx_err *err)
 {
-    pruning p = {.fleet = fleet, .part = part, .out = out};
+    cx_fleet_pruned step;
+    uint64_t removed = 0;
+    pruning p = {.fleet = fleet, .part = part, .out = &step};
     CX_ASSERT(part->owned && !fleet->read_only && keep != 0);
     *out = (cx_fleet_pruned){0};
-    cx_status status = prune_part(&p, keep, err);
-    cx_pg_rollback(fleet->pg); /* what was not committed */
-    if (cx_failed(status))
-        *out = (cx_fleet_pruned){0};
-    return status;
+    p.end = part->next <= keep ? 0 : part->next - keep;
+    do {
+        step = (cx_fleet_pruned){0};
+        cx_status status = prune_step(&p, err);
+        cx_pg_rollback(fleet->pg); /* what was not committed */
+        CX_TRY(status);
+        removed += step.removed;
+        p.wrote = removed != 0;
+    } while (p.base < p.end);
+    *out = step;
+    out->removed = removed;
+    return CX_SUCCESS;
 }

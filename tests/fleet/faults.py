@@ -610,6 +610,25 @@ def put_chain_back(server, name):
 
 
 @aimed
+def many_commits_are_pruned_in_several_transactions(fleet):
+    """F8: the driver prunes 20 commits in one transaction; each states its base."""
+    fleet.fresh()
+    a, server = Node(fleet, lease=60000), fleet.cluster.primary
+    a.ask("take 0")
+    expect(a.ask("append 0 a") == "ok 0")
+    for n in range(1, 50):
+        expect(a.ask("whole 0 0") == f"ok {n}")
+    said = a.ask("prune 0 2")
+    expect(said.split()[:2] == ["ok", "48"], said)
+    base, stated, following = map(int, server.sql("SELECT base, base_num, next FROM cortex_fleet.cx_part WHERE part = 0").split("\t"))
+    expect((base, stated, following) == (48, 52, 53), base, stated, following)
+    rows = int(server.sql("SELECT count(*) FROM cortex_fleet.cx_commit WHERE part = 0"))
+    expect(rows == 53 - int(said.split()[2]), rows, said)
+    good(fleet)
+    expect(a.ask("append 0 b") == "ok 53")
+
+
+@aimed
 def what_is_pruned_leaves_what_is_checked(fleet):
     """F8: rows go whose bytes are gone; what stays, and where the chain begins, is stated by a commit of the chain."""
     fleet.fresh()
