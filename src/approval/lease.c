@@ -4,7 +4,8 @@
  * Invariants E1 to E4: lease.h.
  *
  *     {"runs":[{"boot_id","host","locks":[{"acquired_at","path","task_id"}],"merge":{"commit","ref"}
- *      or null,"opened_at","pid","renewed_at","run_id","start_time","token","ttl_sec"}],
+ *      or null,"opened_at","pid","renewed_at","run_id","start_time","token","ttl_sec",
+ *      "contract_sha256" once it has locks}],
  *      "type":"cortex.run.leases.v1"}
  */
 #include "approval/lease.h"
@@ -54,7 +55,8 @@ static bool read_lease(const cx_json *value, cx_arena *arena, cx_run_lease *out,
                           .owner = {.host = CX_JSON_GET_STR(value, "host"),
                                     .boot_id = CX_JSON_GET_STR(value, "boot_id")},
                           .opened_at = CX_JSON_GET_STR(value, "opened_at"),
-                          .renewed_at = CX_JSON_GET_STR(value, "renewed_at")};
+                          .renewed_at = CX_JSON_GET_STR(value, "renewed_at"),
+                          .contract_sha256 = CX_JSON_GET_STR(value, "contract_sha256")};
     if (merge != NULL) {
         out->merge_ref = CX_JSON_GET_STR(merge, "ref");
         out->merge_commit = CX_JSON_GET_STR(merge, "commit");
@@ -126,6 +128,8 @@ static void add_lease(cx_json_list *runs, const cx_run_lease *lease, cx_arena *a
         cx_json_add_object(&locks, &lock);
     }
     cx_json_put_array(&run, "locks", &locks);
+    if (lease->contract_sha256.size != 0)
+        put_text(&run, "contract_sha256", lease->contract_sha256);
     if (lease->merge_ref.size == 0) {
         cx_json_put_null(&run, "merge");
     } else {

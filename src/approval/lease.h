@@ -36,6 +36,7 @@ typedef struct cx_run_lease {
     uint64_t ttl_sec; /* 0: never ends by time */
     cx_run_lease_lock *locks;
     size_t lock_count;
+    cx_str contract_sha256; /* hex, once it has locks; empty = not known */
     /* The merge that the run has announced last, before it was made; empty = none. */
     cx_str merge_ref, merge_commit;
 } cx_run_lease;

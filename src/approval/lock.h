@@ -54,7 +54,8 @@ typedef struct cx_run_lock_request {
     cx_str run_id, task_id;
     const cx_str *paths;
     size_t path_count;
-    uint64_t ttl_sec; /* CX_RUN_LOCK_TTL_SEC is usual; 0 = no lease */
+    uint64_t ttl_sec;                 /* CX_RUN_LOCK_TTL_SEC is usual; 0 = no lease */
+    const cx_digest *contract_sha256; /* of the run, for its lease; NULL = not said */
     /* Locks of other tasks of this run are no conflict: the caller keeps those tasks apart.  One on
      * the same path passes to this task. */
     bool shares_in_run;

@@ -109,6 +109,7 @@ static cx_status acquire_locks(cx_governor_task *t, cx_err *err)
                                    .paths = paths.items,
                                    .path_count = paths.count,
                                    .ttl_sec = ttl,
+                                   .contract_sha256 = &g->contract_sha256,
                                    .shares_in_run = t->part};
     CX_TRY(cx_run_lock_acquire(&g->store, &request, &t->arena, &result, err));
     CX_TRY(write_reclaimed(t, &result, err));

@@ -58,7 +58,7 @@ def two_machines(repo, here, there, fleet):
 def a_lock_is_held_on_all_machines_and_renewed(database):
     run_kit.need_sandbox()
     with Writing(database) as f, kit.Folder() as folder, kit.Folder() as here, kit.Folder() as there:
-        repo, _ = policies(folder, 1, slow_s=4)
+        repo, _ = policies(folder, 1, slow_s=6)
         first, second = two_machines(repo, here, there, f)
         with Going(first, contract()) as going:
             going.until("LOCK_ACQUIRED")
@@ -201,25 +201,31 @@ def a_run_whose_machine_died_is_ended_by_another(database):
 
 
 @test
-def an_approval_releases_a_lock_and_ends_its_run(database):
+def an_approval_releases_a_lock_on_any_machine_and_ends_its_run(database):
     run_kit.need_sandbox()
     with Writing(database) as f, kit.Folder() as folder, kit.Folder() as here, kit.Folder() as there:
         repo, key = policies(folder, 600, slow_s=2)
         first, second = two_machines(repo, here, there, f)
-        value = contract()
-        with Going(first, value) as going:
-            going.until("LOCK_ACQUIRED").freeze()
-            path = next(lock["path"] for lock in locks(first) if "token" not in lock)
-            check(first.cortex("locks", "release", path).returncode == 4)
-            signed = first.cortex("approve", "--contract", first.root / "runs" / going.id() / "contract.json", "--reason",
-                                  "a test", "--key", key, "--scope", f"unlock:{path}", "-o", first.base / "unlock.json")
-            check(signed.returncode == 0, signed)
-            done = first.cortex("locks", "release", path, "--approval", first.base / "unlock.json")
-            check(done.returncode == 0, done)
-            last = leases(second)[-1]
-            check((last["change"], last["reason"], last["run_id"]) == ("end", "approved", going.id()), last)
-            code, out, err = going.end()
-            check(code == 3 and "was ended by" in err and "MERGE_APPLIED" not in out, code, err)
+        for who in (first, second):  # in the clone of the run, and in another one
+            with Going(first, contract()) as going:
+                going.until("LOCK_ACQUIRED").freeze()
+                path = next(lock["path"] for lock in locks(first) if "token" not in lock)
+                refused = who.cortex("locks", "release", path)
+                check(refused.returncode == 4 and f"unlock:{path}" in refused.stderr.decode(), refused)
+                signing = ("approve", "--contract", first.root / "runs" / going.id() / "contract.json", "--reason",
+                           "a test", "--key", key, "--scope")
+                other = first.cortex(*signing, "unlock:docs", "-o", who.base / "other.json")
+                signed = first.cortex(*signing, f"unlock:{path}", "-o", who.base / "unlock.json")
+                check(other.returncode == signed.returncode == 0, other, signed)
+                refused = who.cortex("locks", "release", path, "--approval", who.base / "other.json")
+                check(refused.returncode == 4, refused)
+                done = who.cortex("locks", "release", path, "--approval", who.base / "unlock.json")
+                check(done.returncode == 0, done)
+                last = leases(second)[-1]
+                check((last["change"], last["reason"], last["run_id"]) == ("end", "approved", going.id()), last)
+                code, out, err = going.end()
+                check(code == 3 and "was ended by" in err and "MERGE_APPLIED" not in out, code, err)
+            cleaned(first, "--apply")
 
 
 HOSTILE = """#!/bin/sh

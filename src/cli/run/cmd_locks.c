@@ -217,15 +217,17 @@ static cx_status open_ledger(locking *l, noting *n, cx_err *err)
     return status;
 }
 
-static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err);
+static cx_status use_approval(locking *l, const cx_run_lock *lock, const cx_digest *contract,
+                              noting *n, cx_err *err);
 
-/* §13: a signed approval for exactly this path, used up by this. */
-static cx_status consume_approval(locking *l, const cx_run_lock *lock, cx_err *err)
+/* §13: a signed approval for exactly this path, used up by this.  `contract` is that of the run. */
+static cx_status consume_approval(locking *l, const cx_run_lock *lock, const cx_digest *contract,
+                                  cx_err *err)
 {
     noting n = {.run_id = lock->run_id};
     cx_status status = open_ledger(l, &n, err);
     if (!cx_failed(status))
-        status = use_approval(l, lock, &n, err);
+        status = use_approval(l, lock, contract, &n, err);
     /* The run that had the lock has no lease any more: it records and merges nothing more. */
     const char *why;
     if (!cx_failed(status) && n.ledger.leases != NULL)
@@ -234,7 +236,8 @@ static cx_status consume_approval(locking *l, const cx_run_lock *lock, cx_err *e
     return status;
 }
 
-static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err)
+static cx_status use_approval(locking *l, const cx_run_lock *lock, const cx_digest *contract,
+                              noting *n, cx_err *err)
 {
     cx_run_findings findings;
     cx_run_policy policy;
@@ -252,7 +255,7 @@ static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx
         cx_arena_printf(&l->cli->arena, "unlock:%.*s", (int)lock->path.size, lock->path.data);
     if (scope.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(contract_of(l, lock->run_id, &context.contract_sha256, err));
+    context.contract_sha256 = *contract;
     context.resolved_sha256 = context.contract_sha256;
     cx_run_findings_init(&findings, &l->cli->arena);
     cx_status status =
@@ -304,24 +307,58 @@ static cx_status answer_released_locks(locking *l, const cx_run_lock *locks,
     return cx_cli_end_json(&object, &l->out, err);
 }
 
-/* A lock that only the part knows is of a run of another machine, whose contract is there. */
-static cx_status find_shared_lock(locking *l, cx_str path, cx_err *err)
+/* Ends the lease of a run, when that may be done now. */
+static cx_status end_stale(locking *l, cx_str run_id, bool *out_ended, cx_err *err)
+{
+    noting n = {.run_id = run_id};
+    const char *why = NULL;
+    cx_status status = open_ledger(l, &n, err);
+    if (!cx_failed(status))
+        status = cx_cli_run_leases_end(&n.ledger, run_id, false, &why, err);
+    cx_cli_run_ledger_close(&n.ledger);
+    *out_ended = why != NULL;
+    return status;
+}
+
+/* A lock that only the part knows is of a run of another machine: released with its lease, by the
+ * same rules as one of here. */
+static cx_status release_shared(locking *l, const cx_run_lease *lease, size_t index, cx_err *err)
+{
+    cx_run_lock lock;
+    cx_digest contract;
+    const cx_io *io = l->cli->io;
+    cx_run_lock_reason why = cx_run_lease_classify(lease, (int64_t)io->wall_ns(io));
+    bool ended = false;
+    CX_TRY(cx_run_lease_lock_view(lease, index, &l->cli->arena, &lock, err));
+    if (cx_run_lock_stale(why))
+        CX_TRY(end_stale(l, lease->run_id, &ended, err));
+    if (!ended) {
+        if (!cx_digest_parse(lease->contract_sha256, &contract))
+            return cx_fail(err, CX_E_DENIED,
+                           "%.*s is locked by run %.*s of %.*s, whose version of this program says "
+                           "nothing of its contract: release it there, or wait until its lease "
+                           "expires",
+                           (int)lock.path.size, lock.path.data, (int)lease->run_id.size,
+                           lease->run_id.data,
+                           (int)(lease->owner.host.size > 60 ? 60 : lease->owner.host.size),
+                           lease->owner.host.data);
+        CX_TRY(consume_approval(l, &lock, &contract, err));
+    }
+    return answer_released_locks(l, &lock, &why, 1, err);
+}
+
+/* *out_found is false when no run of the part has a lock on exactly this path. */
+static cx_status find_shared_lock(locking *l, cx_str path, bool *out_found, cx_err *err)
 {
     cx_run_leases table;
-    const cx_io *io = l->cli->io;
+    *out_found = false;
     CX_TRY(cx_cli_run_leases_peek(l->cli, l->args, l->place.git, &table, err));
     for (size_t r = 0; r < table.count; r++)
         for (size_t i = 0; i < table.list[r].lock_count; i++) {
-            const cx_run_lease *lease = &table.list[r];
-            if (!cx_str_eq(lease->locks[i].path, path))
+            if (!cx_str_eq(table.list[r].locks[i].path, path))
                 continue;
-            bool stale = cx_run_lock_stale(cx_run_lease_classify(lease, (int64_t)io->wall_ns(io)));
-            return cx_fail(err, CX_E_DENIED, "%.*s is locked by run %.*s of %.*s: %s",
-                           (int)path.size, path.data, (int)lease->run_id.size, lease->run_id.data,
-                           (int)(lease->owner.host.size > 60 ? 60 : lease->owner.host.size),
-                           lease->owner.host.data,
-                           stale ? "its lease has expired, 'cortex run cleanup --apply' ends it"
-                                 : "release it there, or wait until its lease expires");
+            *out_found = true;
+            return release_shared(l, &table.list[r], i, err);
         }
     return CX_SUCCESS;
 }
@@ -348,15 +385,19 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
                     err, CX_E_FORMAT,
                     "the lock on %.*s cannot be read; remove the file by hand if no run owns it",
                     (int)normal.size, normal.data);
-            CX_TRY(consume_approval(l, &locks[i], err));
+            cx_digest contract;
+            CX_TRY(contract_of(l, locks[i].run_id, &contract, err));
+            CX_TRY(consume_approval(l, &locks[i], &contract, err));
         }
         CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
         return answer_released_locks(l, &released, &reasons[i], 1, err);
     }
-    CX_TRY(find_shared_lock(l, normal, err));
-    return cx_fail(err, CX_E_NOT_FOUND,
-                   "no run has a lock on %.*s; 'cortex locks list' lists the locks",
-                   (int)normal.size, normal.data);
+    bool shared;
+    CX_TRY(find_shared_lock(l, normal, &shared, err));
+    return shared ? CX_SUCCESS
+                  : cx_fail(err, CX_E_NOT_FOUND,
+                            "no run has a lock on %.*s; 'cortex locks list' lists the locks",
+                            (int)normal.size, normal.data);
 }
 
 static cx_status release_locks(locking *l, cx_err *err)

@@ -425,6 +425,18 @@ static void note_renewed(cx_cli_run_leases *leases, cx_str run_id, const uint64_
     cx_lock_leave(&leases->lock);
 }
 
+/* By which an approval of another machine is checked. */
+static cx_status note_contract(change *c, cx_run_lease *lease, cx_err *err)
+{
+    char hex[2 * sizeof c->request->contract_sha256->bytes];
+    const cx_digest *digest = c->request->contract_sha256;
+    if (digest == NULL)
+        return CX_SUCCESS;
+    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
+    lease->contract_sha256 = cx_arena_copy_str(c->arena, cx_str_from(hex, sizeof hex));
+    return lease->contract_sha256.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 static cx_status acquire_in_txn(void *arg, cx_txn *txn, bool *write, cx_err *err)
 {
     change *c = arg;
@@ -435,6 +447,7 @@ static cx_status acquire_in_txn(void *arg, cx_txn *txn, bool *write, cx_err *err
     int64_t now = (int64_t)io->wall_ns(io);
     CX_TRY(find_own(c, txn, &table, &lease, err));
     lease->ttl_sec = c->request->ttl_sec;
+    CX_TRY(note_contract(c, lease, err));
     CX_TRY(cx_run_leases_acquire(&table, lease, c->request, now, c->result, &stale, &stale_count,
                                  err));
     if (!c->result->ok)
