@@ -243,6 +243,16 @@ static void add_issue_lines(cx_buf *out, const cx_import_summary *summary)
     }
 }
 
+/* What a code of docs/formats/imports.md says, for those that files of agents have. */
+static const char *words_of(const char *code)
+{
+    if (strcmp(code, "U_SYNTAX") == 0)
+        return ", no complete JSON";
+    if (strcmp(code, "U_UTF8") == 0)
+        return ", not UTF-8";
+    return "";
+}
+
 /* How many, and where the first one is. */
 static void add_bad(cx_buf *out, const cx_import_summary *summary)
 {
@@ -259,7 +269,7 @@ static void add_bad(cx_buf *out, const cx_import_summary *summary)
         if (summary->file_count > 1)
             cx_buf_printf(out, " of file %zu", at + 1);
         if (file[at].first_bad != NULL)
-            cx_buf_printf(out, ": %s", file[at].first_bad);
+            cx_buf_printf(out, ": %s%s", file[at].first_bad, words_of(file[at].first_bad));
     }
     cx_buf_add_byte(out, '\n');
 }

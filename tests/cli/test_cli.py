@@ -361,7 +361,7 @@ def what_no_importer_reads_is_named_with_what_to_do():
         assert b"curl -sS" in expect(run("view", "https://a.example/s.jsonl"), 3).stderr
         (folder / "file").write_bytes(line + b'{"role":"user","content":"hi"')
         done = expect(run("import", "messages", str(folder / "file"), "-o", str(folder / "out")), 1)
-        assert b"bad records: 1, in line 2: U_SYNTAX\n" in done.stderr, done.stderr
+        assert b"bad records: 1, in line 2: U_SYNTAX, no complete JSON\n" in done.stderr, done.stderr
         (folder / "file").write_bytes(b"\n\n")
         assert b"an empty file" in expect(run("import", "auto", str(folder / "file")), 3).stderr
         (folder / "file").write_bytes(line)

@@ -421,7 +421,7 @@ CX_TEST(core_summary_in_both_shapes)
     cx_buf_init(&text, cx_alloc_default());
     CHECK_STATUS(cx_import_summary_text(&text, &in.summary, &in.err), &in.err);
     CHECK_STR(cx_buf_str(&text), "otlp: 3 records, 4 nodes from 1 file, 2 agents\n"
-                                 "  bad records: 1, in line 4: U_SYNTAX\n"
+                                 "  bad records: 1, in line 4: U_SYNTAX, no complete JSON\n"
                                  "  blank lines: 1\n"
                                  "  duplicate_id: 1\n");
     cx_buf_clear(&text);
