@@ -231,21 +231,6 @@ def an_erasure_that_was_killed_is_completed_by_the_next_one():
 
 
 @test
-def a_uri_of_one_of_several_versions_erases_nothing():
-    with Place() as p:
-        uri = p.fact(ANN)
-        newer = p.ok("memory", "update", uri, json.dumps({"statement": "newer", "subject": ANN, "predicate": "is"})).strip()
-        ulid = uri.rsplit("/", 1)[1].split("#")[0]
-        assert uri.endswith("#1") and newer.endswith("#2"), (uri, newer)
-        for name in (uri, newer):
-            p.expect(2, "erase", name, "--reason", "x", err=f"of 2, and an erasure destroys all versions of a memory; "
-                     f"nothing was erased. To erase all of them, name the memory: cortex erase {ulid}")
-        assert p.bytes_left(ANN)
-        p.ok("erase", ulid, "--reason", "x")
-        assert not p.bytes_left(ANN)
-
-
-@test
 def a_hold_wins_over_every_erasure_until_it_is_released():
     with Place() as p:
         uri = p.fact(ANN)

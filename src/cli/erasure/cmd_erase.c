@@ -32,26 +32,6 @@ static cx_status prepare_erase(cx_cli_ledger *l, void *arg, cx_err *err)
                     : cx_cli_parse_name(what, &s->name, err);
 }
 
-/* A memory is erased with all its versions (ledger.md §6), so a URI of one of several says less
- * than would be destroyed. */
-static cx_status require_whole(cx_cli_ledger *l, const cx_cli_name *name, cx_err *err)
-{
-    cx_memory_view view;
-    char ulid[CX_ULID_SIZE + 1] = "";
-    if (name->latest)
-        return CX_SUCCESS;
-    CX_TRY(cx_memory_resolve_latest(l->memory, &name->uri.id, l->arena, &view, err));
-    if (view.uri.version == 1)
-        return CX_SUCCESS;
-    cx_ulid_format(&name->uri.id, ulid);
-    return cx_fail(err, CX_E_USAGE,
-                   "the URI names version %llu of %llu, and an erasure destroys all versions of a "
-                   "memory; nothing was erased. To erase all of them, name the memory: cortex "
-                   "erase %.26s --reason TEXT",
-                   (unsigned long long)name->uri.version, (unsigned long long)view.uri.version,
-                   ulid);
-}
-
 static cx_status erase_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     const state *s = arg;
@@ -64,7 +44,6 @@ static cx_status erase_job(cx_cli_ledger *l, void *arg, cx_err *err)
         cx_json_put_uint(&json, "erased_entry", s->seq);
         cx_json_put_null(&json, "erased_memory");
     } else {
-        CX_TRY(require_whole(l, &s->name, err));
         CX_TRY(cx_cli_find_uri(l, &s->name, &uri, err));
         CX_TRY(cx_memory_redact_memory(l->memory, &uri, s->reason, s->by, err));
         cx_buf_add_z(&l->out, "erased all versions of ");
@@ -264,8 +243,7 @@ const cx_cli_command cx_cli_erase = {
     .purpose = "destroy content; proofs and roots still hold",
     .about =
         "SEQ: overwrites the committed payload of that entry. URI or ULID: overwrites every "
-        "version of that memory and marks it as dead; a URI of one of several versions is refused. "
-        "With --agent, --subject or --before: all "
+        "version of that memory and marks it as dead. With --agent, --subject or --before: all "
         "content for which all of them are true, accounted for in one receipt. The content can no "
         "longer be read from any file of the data directory. The fact that it existed, who erased "
         "it and why stay recorded. Backups and copies elsewhere are not changed.\n\nAn erasure "
