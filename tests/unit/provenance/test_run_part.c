@@ -210,7 +210,7 @@ CX_TEST(what_a_part_reads_does_not_depend_on_the_run)
 
 static void flip(fixture *f, const char *name, size_t at)
 {
-    char byte;
+    char byte = 0;
     int file = open(run_kit_path(&f->kit, name).data, O_RDWR);
     CHECK(file >= 0 && pread(file, &byte, 1, (off_t)at) == 1);
     byte ^= 1;
