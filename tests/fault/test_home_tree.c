@@ -278,7 +278,8 @@ static void put_leaves(place *p, const uint64_t *positions, size_t count, unsign
     REQUIRE(!cx_failed(cx_txn_begin_reserved(p->home, CX_STR(CX_HOME_ROOT_ACTOR),
                                              CX_SCHEME_CORTEX_1, &txn, &p->err)));
     CHECK_STATUS(cx_txn_bare(txn, &p->err), &p->err);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = version % 2 == 0 ? n : count - 1 - n; /* any order in a frame */
         uint8_t key[CX_HOME_LEAF_KEY_SIZE], text[16];
         for (unsigned k = 0; k < 8; k++) {
             text[k] = (uint8_t)(positions[i] >> 8 * k);

@@ -8,6 +8,8 @@
  */
 #include "ledger/root/home_tree.h"
 
+#include <stdlib.h>
+
 #include "base/api.h"
 
 enum {
@@ -214,32 +216,42 @@ static cx_status write_changed(void *arg, unsigned level, uint64_t block, const 
     return changed ? write_block(arg, level, block, hashes, width, err) : CX_SUCCESS;
 }
 
-/* Sorted by position; of two for one, the later.  Frames of this program have them so already. */
-static cx_status insert_change(change_list *list, uint64_t position, cx_bytes leaf,
-                               const cx_alloc *alloc, cx_err *err)
+typedef struct leaf_at {
+    uint64_t position;
+    size_t order; /* in the frame */
+} leaf_at;
+
+static int compare_leaves(const void *a, const void *b)
 {
-    size_t at = list->count;
-    while (at != 0 && list->items[at - 1].position >= position)
-        at--;
-    if (at == list->count || list->items[at].position != position) {
-        if (cx_vec_push(list, alloc) == NULL)
-            return cx_fail_nomem(err);
-        memmove(&list->items[at + 1], &list->items[at],
-                (list->count - at - 1) * sizeof *list->items);
-    }
-    list->items[at] = (cx_home_tree_change){position, cx_home_leaf_hash(leaf)};
-    return CX_SUCCESS;
+    const leaf_at *x = a, *y = b;
+    if (x->position != y->position)
+        return x->position < y->position ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
+/* By position; of two for one, the later, as in the records. */
 static cx_status list_leaves(change_list *list, const cx_change *changes, size_t count,
                              const cx_alloc *alloc, cx_err *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t position;
-        /* Positions are numbers of actors, which tables have as signed ones. */
-        if (cx_home_leaf_is(changes[i].key, &position) && position < (uint64_t)INT64_MAX)
-            CX_TRY(insert_change(list, position, changes[i].value, alloc, err));
+    const size_t size = (count + 1) * sizeof(leaf_at);
+    size_t found = 0;
+    leaf_at *leaves = cx_alloc_new(alloc, size);
+    if (leaves == NULL || !cx_vec_reserve(list, count, alloc)) {
+        cx_alloc_free(alloc, leaves, size);
+        return cx_fail_nomem(err);
     }
+    for (size_t i = 0; i < count; i++) {
+        /* Positions are numbers of actors, which tables have as signed ones. */
+        leaves[found] = (leaf_at){.order = i};
+        found += cx_home_leaf_is(changes[i].key, &leaves[found].position) &&
+                 leaves[found].position < (uint64_t)INT64_MAX;
+    }
+    qsort(leaves, found, sizeof *leaves, compare_leaves);
+    for (size_t i = 0; i < found; i++)
+        if (i + 1 == found || leaves[i + 1].position != leaves[i].position)
+            list->items[list->count++] = (cx_home_tree_change){
+                leaves[i].position, cx_home_leaf_hash(changes[leaves[i].order].value)};
+    cx_alloc_free(alloc, leaves, size);
     return CX_SUCCESS;
 }
 
