@@ -37,8 +37,7 @@ const cx_cli_command cx_cli_run_cleanup = {
         "checkout of the main branch that a merge did not update is updated. When runs are "
         "recorded in a part of a fleet, those of all machines whose lease has ended are ended, "
         "too: they can record and merge nothing more, and the journal says by whom, and what it "
-        "has "
-        "of them.",
+        "has of them.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing to do, shown, or done\n2 usage error\n3 something could not be done",
