@@ -33,10 +33,14 @@ reached_end=no
 log=$(mktemp)
 beside_log=$(mktemp)
 ahead= # what builds ahead of its part
+memory= # a folder in memory
 
 finish() {
     stop_ahead
     rm -f "$log" "$beside_log"
+    if [ -n "$memory" ]; then
+        rm -rf "$memory"
+    fi
     if [ "$reached_end" = no ]; then
         echo "test.sh stopped before its end" >&2
         failed=$((failed + 1))
@@ -98,6 +102,19 @@ stop_ahead() {
         ahead=
     fi
 }
+
+# Where there is memory enough, what is tested again under the sanitizers has its files there, and so have the tests
+# that make most of them (tests/extra.cmake): it saves a third of the time.  On the disk runs everything else.
+free_kib() {
+    df --output=avail "$1" 2>/dev/null | tail -n 1
+}
+available_kib() {
+    sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo
+}
+if [ -w /dev/shm ] && [ "$(free_kib /dev/shm)" -gt $((4 << 20)) ] && [ "$(available_kib)" -gt $((8 << 20)) ]; then
+    memory=$(mktemp -d /dev/shm/cortex-tests-XXXXXX)
+    export CORTEX_TEST_MEMORY=$memory
+fi
 
 # What ctest is started through; see ThreadSanitizer below.
 through=()
@@ -203,6 +220,7 @@ part "AddressSanitizer and UBSan, clang"
 unset CC CXX
 if build asan; then
     CC=gcc CXX=g++ ahead tsan threaded_tests
+    export TMPDIR=${memory:-${TMPDIR:-/tmp}}
     run_tests asan -LE 'web|artefact|governed|nodes'
 fi
 
