@@ -148,7 +148,9 @@ static cx_status select_entry(pass *p, uint32_t actor, const cx_tail_item *item,
                                    .first_ns = entry->created_at_ns,
                                    .last_ns = entry->created_at_ns,
                                    .contents = &item->payload,
-                                   .content_count = 1};
+                                   .content_count = 1,
+                                   .kind = entry->kind,
+                                   .subject = item->has_subject ? &item->subject : NULL};
     const cx_hold *hold = cx_holds_find(&p->holds, &target);
     if (hold != NULL)
         return count_kept(p, hold, err);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "base/api.h"
+#include "crypto/api.h"
 #include "json/api.h"
 #include "ledger/internal.h"
 #include "ledger/kinds.h"
@@ -273,6 +274,31 @@ static bool is_named(const cx_hold_target *target, cx_str text)
     return false;
 }
 
+cx_id cx_run_part_subject(cx_str run_id, const cx_digest *sha256)
+{
+    static const char domain[] = "cortex.run.bundle_part.v1";
+    cx_id id;
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    cx_sha256_add(&hash, domain, sizeof domain);
+    cx_sha256_add(&hash, run_id.data, run_id.size);
+    cx_sha256_add(&hash, sha256->bytes, sizeof sha256->bytes);
+    const cx_digest digest = cx_sha256_end(&hash);
+    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
+    return id;
+}
+
+static bool is_of_run(const cx_hold_target *target, cx_str run_id)
+{
+    if (is_named(target, run_id))
+        return true;
+    if (target->subject == NULL || !cx_kinds_is(target->kind, CX_KIND_RUN_BUNDLE_PART))
+        return false;
+    const cx_digest digest = cx_digest_of(target->contents[0]);
+    const cx_id subject = cx_run_part_subject(run_id, &digest);
+    return memcmp(&subject, target->subject, sizeof subject) == 0;
+}
+
 static bool keeps(const cx_hold *hold, const cx_hold_target *target)
 {
     if (hold->released)
@@ -285,7 +311,7 @@ static bool keeps(const cx_hold *hold, const cx_hold_target *target)
         return false;
     if (hold->subject.data != NULL && !is_named(target, hold->subject))
         return false;
-    return hold->run.data == NULL || is_named(target, hold->run);
+    return hold->run.data == NULL || is_of_run(target, hold->run);
 }
 
 const cx_hold *cx_holds_find(const cx_holds *holds, const cx_hold_target *target)

@@ -58,11 +58,19 @@ typedef struct cx_hold_target {
     int64_t first_ns, last_ns; /* times of its first and last entry */
     const cx_bytes *contents;
     size_t content_count;
+    cx_str kind;          /* of an entry; contents[0] is its payload */
+    const cx_id *subject; /* of an entry, or NULL */
 } cx_hold_target;
 /* The first hold that keeps it, or NULL. */
 const cx_hold *cx_holds_find(const cx_holds *holds, const cx_hold_target *target);
 /* CX_E_DENIED "OnHold", naming the hold. */
 cx_status cx_hold_fail(const cx_hold *hold, cx_err *err);
+
+/*
+ * The subject of an entry run.bundle_part: it binds the run and the bytes, which are compressed and
+ * name nothing (decision 56). So a hold of the run keeps them.
+ */
+cx_id cx_run_part_subject(cx_str run_id, const cx_digest *sha256);
 
 /*
  * Whether content names `text`, by itself and not as a part of a longer word.  JSON escapes are

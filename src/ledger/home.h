@@ -316,6 +316,8 @@ typedef struct cx_tail_item {
     cx_entry entry;
     cx_bytes payload; /* inline or committed; empty when erased */
     bool erased;      /* its committed payload was destroyed */
+    bool has_subject;
+    cx_id subject;
     const cx_change *changes;
     size_t change_count;
     cx_position position_after; /* position after this frame, for cx_tail_begin */

@@ -354,7 +354,9 @@ cx_status cx_home_entry_item(cx_home *home, cx_str actor, uint64_t seq, cx_arena
     cx_tail_item item = {.actor = frame.actor,
                          .has_entry = true,
                          .changes = frame.changes,
-                         .change_count = frame.change_count};
+                         .change_count = frame.change_count,
+                         .has_subject = frame.has_subject,
+                         .subject = frame.subject};
     CX_TRY(cx_entry_decode(frame.entry, &item.entry, err));
     item.payload = item.entry.committed ? frame.payload : item.entry.payload;
     item.erased = item.entry.committed && frame.erased;

@@ -97,8 +97,11 @@ cx_status cx_tail_next(cx_tail *tail, cx_tail_item *out, bool *out_end, cx_err *
     cx_arena_reset(&tail->arena, tail->empty);
     cx_ledger_frame frame;
     CX_TRY(cx_frame_decode(&item->frame, cx_frame_erased(item), &tail->arena, &frame, err));
-    cx_tail_item found = {
-        .actor = frame.actor, .changes = frame.changes, .change_count = frame.change_count};
+    cx_tail_item found = {.actor = frame.actor,
+                          .changes = frame.changes,
+                          .change_count = frame.change_count,
+                          .has_subject = frame.has_subject,
+                          .subject = frame.subject};
     if (frame.entry.size != 0) {
         CX_TRY(cx_entry_decode(frame.entry, &found.entry, err));
         found.has_entry = true;

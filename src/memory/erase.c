@@ -53,7 +53,9 @@ static const cx_hold *hold_of_entry(const cx_holds *holds, cx_str actor,
                                   .first_ns = target->entry.created_at_ns,
                                   .last_ns = target->entry.created_at_ns,
                                   .contents = &target->payload,
-                                  .content_count = 1};
+                                  .content_count = 1,
+                                  .kind = target->entry.kind,
+                                  .subject = target->has_subject ? &target->subject : NULL};
     return cx_holds_find(holds, &about);
 }
 

@@ -14,28 +14,16 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static cx_id make_subject(const char *domain, cx_str run_id, const cx_digest *sha256)
+cx_id cx_run_stored_subject(cx_str run_id)
 {
     cx_id id;
     cx_sha256 hash;
     cx_sha256_init(&hash);
-    cx_sha256_add(&hash, domain, strlen(domain) + 1);
+    cx_sha256_add(&hash, TYPE, sizeof TYPE);
     cx_sha256_add(&hash, run_id.data, run_id.size);
-    if (sha256 != NULL)
-        cx_sha256_add(&hash, sha256->bytes, sizeof sha256->bytes);
     const cx_digest digest = cx_sha256_end(&hash);
     memcpy(id.bytes, digest.bytes, sizeof id.bytes);
     return id;
-}
-
-cx_id cx_run_stored_subject(cx_str run_id)
-{
-    return make_subject(TYPE, run_id, NULL);
-}
-
-cx_id cx_run_part_subject(cx_str run_id, const cx_digest *sha256)
-{
-    return make_subject("cortex.run.bundle_part.v1", run_id, sha256);
 }
 
 /* --- the entry run.bundle --------------------------------------------------------------------- */

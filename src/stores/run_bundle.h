@@ -39,9 +39,9 @@ typedef struct cx_run_stored {
     size_t part_count; /* 1 .. CX_RUN_PARTS_MAX */
 } cx_run_stored;
 
-/* What entries about a run's bundle, and about one of its parts, have as their subject. */
+/* What entries about a run's bundle have as their subject; those of its parts:
+ * cx_run_part_subject. */
 cx_id cx_run_stored_subject(cx_str run_id);
-cx_id cx_run_part_subject(cx_str run_id, const cx_digest *sha256);
 
 /* B2, in the journal `actor`; *out_found is false when there is none.  Memory from the arena.
  * CX_E_FORMAT "BundleChanged" for an entry of that kind that is not of the form. */

@@ -131,6 +131,13 @@ class Database:
         self.cluster.close()
 
 
+def node_role(name):
+    """SQL for a login that may do what roles.sql lets a node do, and no more."""
+    printed = kit.expect(kit.run(BIN, "fleet", "init", "--print-sql", env=kit.clean_env()), 0).stdout.decode()
+    roles = printed[printed.index("-- roles.sql"):]
+    return f"{roles}; DROP ROLE IF EXISTS {name}; CREATE ROLE {name} LOGIN; GRANT cortex_fleet_node TO {name}"
+
+
 class Fleet:
     """A part of its own with a token, and nodes."""
 

@@ -17,7 +17,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "fleet"))
 import kit  # noqa: E402
-from fleet_kit import SERVERS, Database, Fleet, Writer, freeze, wait  # noqa: E402
+from fleet_kit import SERVERS, Database, Fleet, Node, Writer, freeze, node_role, wait  # noqa: E402
 from judge import judge  # noqa: E402
 from kit import check, main, test  # noqa: E402
 
@@ -25,7 +25,8 @@ LONG = int(os.environ.get("CORTEX_FLEET_SECONDS", "0")) >= 30
 
 
 class Parts:
-    """So many parts, nodes that have a process for each, and a client for each that writes through all nodes."""
+    """So many parts, nodes that have a process for each, and a client for each that writes through all nodes.
+    The nodes may do what the role of nodes may."""
 
     def __init__(self, database, count):
         self.stack, self.database = contextlib.ExitStack(), database
@@ -34,6 +35,7 @@ class Parts:
 
     def __enter__(self):
         self.sql("TRUNCATE cortex_fleet.cx_event")
+        self.sql(node_role("balanced"))
         self.ok("fleet", "balance", "--on", "--after", "1")
         return self
 
@@ -49,7 +51,8 @@ class Parts:
         return self.parts[0].sql(text)
 
     def start(self, name, *options):
-        self.nodes[name] = [f.node(name, *options) for f in self.parts]
+        check(all("cortex@" in f.url for f in self.parts))
+        self.nodes[name] = [Node(f, name, *options, url=f.url.replace("cortex@", "balanced@")) for f in self.parts]
 
     def write(self):
         for i, f in enumerate(self.parts):

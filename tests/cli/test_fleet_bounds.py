@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "http"))
 import kit  # noqa: E402
 from agent import Agent, batch  # noqa: E402
 from kit import BIN, check, main, test
-from fleet_kit import Database, FACT, Fleet, Node, PATIENCE_S, SERVERS
+from fleet_kit import Database, FACT, Fleet, Node, PATIENCE_S, SERVERS, node_role
 
 SECRET = "walrus-4711"
 
@@ -119,18 +119,12 @@ def a_quota_refuses_what_is_new_and_nothing_else(database):
         check(f.run("fleet", "quota", f.part, "--none") and f.row()["quota_bytes"] is None)
         f.run("append", "note.x", "more")
         # A node's role cannot change it.
-        f.sql(json_role())
+        f.sql(node_role("bounded"))
         home = database.cluster.url().replace("cortex@", "bounded@")
         done = kit.run(BIN, "fleet", "quota", f.part, "--bytes", "1G", "--database", home, env=f.env)
         check(done.returncode == 3 and b"may not" in done.stderr, done)
         done = kit.run(BIN, "fleet", "prune", f.part, "--keep", "128", "--database", home, env=f.env)
         check(b"may not" in done.stderr or b"nothing to prune" in done.stdout, done)
-
-
-def json_role():
-    done = kit.run(BIN, "fleet", "init", "--print-sql", env=kit.clean_env())
-    sql = done.stdout.decode()
-    return sql[sql.index("-- roles.sql"):] + "; DROP ROLE IF EXISTS bounded; CREATE ROLE bounded LOGIN; GRANT cortex_fleet_node TO bounded"
 
 
 def sent(node, token, path, body):
