@@ -200,7 +200,7 @@ def table_rows(source, pattern):
 
 def tables():
     """What a table of the code and its page name differently."""
-    kinds = [k for k in table_rows('src/recorder/links.c', r'\[CX_PROV_\w+\] = \{\s*\.name = "(\w+)"') if k != 'none']
+    kinds = [k for k in table_rows('src/recorder/links/names.c', r'\[CX_PROV_\w+\] = \{\s*\.name = "(\w+)"') if k != 'none']
     rows = table_rows('src/server/mcp/mcpd_tools.c', r'(?s)cx_mcpd_tool tools\[\] = \{(.*?)\n\};')
     tools = re.findall(r'\n    \{"(\w+)",', rows[0] if rows else '')
     rows = table_rows('src/server/mcp/mcpd_write.c', r'(?s)cx_mcpd_write_tool write_tools\[\] = \{(.*?)\n\};')

@@ -367,6 +367,14 @@ static void note_files(cx_db *db, const char *name)
     (void)cx_files_take_errno();
 }
 
+void cx_db_make_private(const char *path)
+{
+    const cx_io *io = cx_io_system();
+    cx_file file;
+    if (io->open(io, path, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE, &file) == 0)
+        (void)io->close(io, file);
+}
+
 cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err)
 {
     cx_db *db = cx_alloc_new(cx_alloc_default(), sizeof *db);

@@ -40,6 +40,12 @@ void cx_db_limit_cache(uint64_t bytes);
  */
 void cx_db_leave_log(uint64_t bytes);
 
+/* Before the first opening for writing: SQLite gives its side files the mode of the file, so it is
+ * made readable by its owner only.  When it cannot be made, the opening says why.  An existing file
+ * is not touched: closing it would drop the locks that other connections of this process have on it
+ * (POSIX). */
+void cx_db_make_private(const char *path);
+
 /* CX_E_FORMAT "DatabaseDamaged" when the file is no database. */
 CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err);
 /* Opens one more file, to be written or to be read (CX_DB_WRITE, CX_DB_READ); its tables are called

@@ -300,17 +300,6 @@ const cx_index_driver cx_index_sqlite_driver = {
     .has_sets = true,
 };
 
-/* SQLite gives its side files the mode of this file, so it is created readable by its owner only.
- * When it cannot be created, SQLite reports why.  An existing file is not touched: closing it would
- * drop the locks that other connections of this process have on it (POSIX). */
-static void make_private(const char *path)
-{
-    const cx_io *io = cx_io_system();
-    cx_file file;
-    if (io->open(io, path, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE, &file) == 0)
-        (void)io->close(io, file);
-}
-
 cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
 {
     sqlite_index *own_index = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *own_index);
@@ -320,7 +309,7 @@ cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
     cx_map_init(&own_index->by_text, cx_alloc_default(), 0);
     index->connection = own_index;
     if (index->mode == CX_INDEX_WRITE && !cx_db_in_files(path))
-        make_private(path);
+        cx_db_make_private(path);
     CX_TRY(cx_db_open(NULL, CX_DB_SCRATCH, &own_index->db, err));
     return cx_db_attach(own_index->db, path,
                         index->mode == CX_INDEX_WRITE ? CX_DB_WRITE : CX_DB_READ, "cirislens", err);

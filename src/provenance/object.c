@@ -39,7 +39,7 @@ void cx_sources_done(cx_sources *sources)
     memset(sources, 0, sizeof *sources);
 }
 
-cx_status cx_sources_links(const cx_sources *sources, const cx_links **out, cx_err *err)
+cx_status cx_sources_links(const cx_sources *sources, cx_links **out, cx_err *err)
 {
     *out = NULL;
     if (sources->links == NULL)

@@ -38,9 +38,9 @@ typedef struct cx_sources {
 CX_RESULT cx_sources_open(cx_home *home, const cx_io *io, const cx_alloc *alloc, cx_sources *out,
                           cx_err *err);
 void cx_sources_done(cx_sources *sources); /* fine for a zeroed one */
-/* The links of the data directory.  The first call reads all of the log; *out is NULL when there is
+/* The links of the data directory, brought up to date by the first call; *out is NULL when there is
  * no data directory. */
-CX_RESULT cx_sources_links(const cx_sources *sources, const cx_links **out, cx_err *err);
+CX_RESULT cx_sources_links(const cx_sources *sources, cx_links **out, cx_err *err);
 
 typedef struct cx_prov_object {
     cx_prov_kind kind;

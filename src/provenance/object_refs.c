@@ -104,9 +104,10 @@ static cx_status add_made_by(refs *t, cx_str run_id, cx_str basis, cx_err *err)
 static cx_status commit_refs(refs *t, cx_err *err)
 {
     const cx_json *facts = &t->described->facts;
-    const cx_links *all = NULL;
-    const cx_link **links;
+    cx_links *all = NULL;
+    const cx_link *links;
     size_t count = 0;
+    bool more = false;
     CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "run_id"), CX_STR("its message has the trailers"),
                        err));
     CX_TRY(add_made_by(t, CX_JSON_GET_STR(facts, "note_run_id"),
@@ -115,17 +116,19 @@ static cx_status commit_refs(refs *t, cx_err *err)
         CX_TRY(cx_sources_links(t->sources, &all, err));
     if (all == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_links_to(all, CX_PROV_COMMIT, t->object->id, t->arena, &links, &count, err));
+    const cx_links_question seals = {.to = true, .kind = CX_PROV_COMMIT, .id = t->object->id};
+    CX_TRY(cx_links_find(all, &seals, t->arena, &links, &count, &more, err));
+    t->cut = t->cut || more;
     /* The seal of a run that did not change anything ends at its baseline. */
     for (size_t i = 0; i < count && t->count == 0; i++) {
         cx_run_inspection seen;
         cx_run_commit_event event;
-        CX_TRY(cx_run_inspect(t->sources, links[i]->from, t->arena, &seen, err));
+        CX_TRY(cx_run_inspect(t->sources, links[i].from, t->arena, &seen, err));
         cx_status status = cx_run_find_commit(&seen, t->object->id, t->arena, &event, err);
         cx_run_inspect_done(&seen);
         CX_TRY(status);
         if (event.found)
-            CX_TRY(add_made_by(t, links[i]->from, CX_STR("the run's seal in the ledger names it"),
+            CX_TRY(add_made_by(t, links[i].from, CX_STR("the run's seal in the ledger names it"),
                                err));
     }
     return CX_SUCCESS;
@@ -162,23 +165,20 @@ static void verify_link(refs *t, const cx_link *link, bool from_here, cx_ref *re
 static cx_status add_link_refs(refs *t, bool from_here, cx_prov_kind other_kind, cx_ref_role role,
                                cx_err *err)
 {
-    const cx_links *all = NULL;
-    const cx_link **links;
+    cx_links *all = NULL;
+    const cx_link *links;
     size_t count = 0;
+    bool more = false;
     cx_status status = CX_SUCCESS;
     CX_TRY(cx_sources_links(t->sources, &all, err));
     if (all == NULL)
         return CX_SUCCESS;
-    CX_TRY(from_here
-               ? cx_links_from(all, t->object->kind, t->object->id, t->arena, &links, &count, err)
-               : cx_links_to(all, t->object->kind, t->object->id, t->arena, &links, &count, err));
+    const cx_links_question question = {
+        .to = !from_here, .kind = t->object->kind, .id = t->object->id, .other_kind = other_kind};
+    CX_TRY(cx_links_find(all, &question, t->arena, &links, &count, &more, err));
     for (size_t i = 0; i < count && !cx_failed(status) && !t->cut; i++) {
-        const cx_link *link = links[i];
-        cx_str own_id = from_here ? link->from : link->to;
+        const cx_link *link = &links[i];
         cx_prov_kind kind = from_here ? link->to_kind : link->from_kind;
-        if (kind != other_kind ||
-            (t->object->kind == CX_PROV_MEMORY && !cx_str_eq(own_id, t->object->id)))
-            continue;
         cx_ref ref = {.relation = link->relation,
                       .role = role,
                       .other = cx_prov_named(kind, from_here ? link->to : link->from)};
@@ -189,6 +189,7 @@ static cx_status add_link_refs(refs *t, bool from_here, cx_prov_kind other_kind,
             ref.relation = "remembered_as";
         add_ref(t, ref);
     }
+    t->cut = t->cut || more;
     return status;
 }
 

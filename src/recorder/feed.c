@@ -16,6 +16,7 @@
 #include "crypto/api.h"
 #include "recorder/feed_steps.h"
 #include "recorder/internal.h"
+#include "recorder/links.h"
 
 /* Frames in one transaction. */
 #define FRAMES_AT_ONCE 4096
@@ -35,6 +36,7 @@ typedef struct feed {
     cx_trust_store
         store; /* the keys as the first `index_otlp_entries` of their journal made them */
     uint64_t index_otlp_entries;
+    bool erased; /* something was, since the links were told */
 } feed;
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -334,6 +336,8 @@ static cx_status feed_frames(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
         if (*out_end)
             break;
         CX_TRY(feed_item(f, &item, err));
+        f->erased = f->erased || (item.has_entry && (cx_str_is(item.entry.kind, "redact") ||
+                                                     cx_str_is(item.entry.kind, "redact_memory")));
         cx_arena_reset(&f->arena, mark);
         CX_ASSERT(i == 0 ||
                   cx_position_before(at, item.position_after)); /* F2: the position advances */
@@ -438,6 +442,11 @@ static cx_status feed_all(feed *f, cx_err *err)
     bool end = false;
     while (!end && !has_to_stop(f))
         CX_TRY(feed_tail(f, &end, err));
+    if (f->erased && end) {
+        f->erased = false;
+        cx_status told = cx_links_forget_erased(f->recorder->home, NULL);
+        (void)told; /* no reason to stop: the next that opens them reads that, too */
+    }
     return CX_SUCCESS;
 }
 

@@ -8,15 +8,17 @@
  *     memory -> memory, trace, run   derived_from of its provenance
  *     run    -> commit               final_commit of its seal
  *
- * Links are collected by reading the log once; cx_links_refresh continues from its end.  They are
- * names, not objects: the target of a link need not exist.  Used by one thread at a time.
+ * HOME/links.db says where the entries are that link; cx_links_open reads the log on from where it
+ * ended, and what an entry links is read from the entry.  They are names, not objects: the target
+ * of a link need not exist.  The file is derived and never believed: it can hide links, as can
+ * every process that writes to the data directory, but not make any.  Used by one thread at a time.
  */
 #ifndef CX_RECORDER_LINKS_H
 #define CX_RECORDER_LINKS_H
 
 #include "ledger/api.h"
 
-#define CX_LINKS_MAX 4000000 /* of one data directory; more is CX_E_LIMIT */
+#define CX_LINKS_FOUND_MAX 1024 /* of one question */
 #define CX_LINKS_PER_ENTRY_MAX \
     1024 /* texts of one trace that look like links; further ones are ignored */
 
@@ -38,9 +40,9 @@ typedef enum cx_prov_kind {
     CX_PROV_KIND_COUNT
 } cx_prov_kind;
 
-/* The one table of kinds (links.c): names in JSON and docs/formats/provenance.md, and what each
- * kind offers.  Tests compare it with the type ObjectKind of the API, tools/check_docs.py with the
- * document. */
+/* The one table of kinds (links/names.c): names in JSON and docs/formats/provenance.md, and what
+ * each kind offers.  Tests compare it with the type ObjectKind of the API, tools/check_docs.py with
+ * the document. */
 typedef struct cx_prov_kind_info {
     const char *name;   /* "memory", "trace", .. */
     cx_str uri_prefix;  /* "cortex://trace/"; data NULL = its URI is its id, or it has none */
@@ -61,7 +63,7 @@ typedef enum cx_link_ground {
 
 typedef struct cx_link {
     cx_prov_kind from_kind, to_kind;
-    cx_str from, to;      /* ids as above; live as long as the cx_links */
+    cx_str from, to;      /* ids as above */
     const char *relation; /* "performed_in", "mentions", "derived_from", "ended_at"; static */
     cx_link_ground ground;
     cx_str actor; /* where it is written */
@@ -70,18 +72,29 @@ typedef struct cx_link {
 
 typedef struct cx_links cx_links;
 
-/* Over an open data directory, which must outlive it; reads all of the log.  `alloc` NULL =
- * default. */
+/* Over an open data directory, which must outlive it; reads what the log has since the last time,
+ * all of it the first time.  `alloc` NULL = default. */
 CX_RESULT cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx_err *err);
 CX_RESULT cx_links_refresh(cx_links *links, cx_err *err);
 void cx_links_close(cx_links *links); /* NULL is fine */
 
-/* In log order; borrowed until the next refresh.  A memory is found by its id in any version:
- * pass a whole URI, and compare with each link's own. */
-CX_RESULT cx_links_from(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
-                        const cx_link ***out, size_t *out_count, cx_err *err);
-CX_RESULT cx_links_to(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
-                      const cx_link ***out, size_t *out_count, cx_err *err);
+typedef struct cx_links_question {
+    bool to; /* where links end, else where they begin */
+    cx_prov_kind kind;
+    cx_str id;               /* a memory's with its version */
+    cx_prov_kind other_kind; /* of the other end; CX_PROV_NONE = any */
+} cx_links_question;
+
+/* In log order, memory from the arena; at most CX_LINKS_FOUND_MAX, *out_more: there are others. */
+CX_RESULT cx_links_find(cx_links *links, const cx_links_question *question, cx_arena *arena,
+                        const cx_link **out, size_t *out_count, bool *out_more, cx_err *err);
+
+/* HOME/links.db; the path lives in the arena. */
+const char *cx_links_path(const char *home_path, cx_arena *arena);
+/* Empties it, or removes it where it is damaged: the next question reads all of the log. */
+CX_RESULT cx_links_clear(const char *home_path, cx_err *err);
+/* After an erasure: the rows of what is no more are gone from the file, if there is one. */
+CX_RESULT cx_links_forget_erased(cx_home *home, cx_err *err);
 
 /* matrix://cortex/.., cortex://trace/ID, cortex://run/ID: what it names; false for other text. The
  * id is borrowed from `uri`. */

@@ -1,169 +1,190 @@
 #!/usr/bin/env python3
-"""Links to files in a terminal (OSC 8): where they are made, what they open, and that no name makes one of its own.
+"""test_links.py - links.db: where the entries are that link objects.  It is read on, not made again; never believed;
+and has nothing of what was erased.
 
-    test_links.py [PROGRAM] [WORDS..]     PROGRAM defaults to $CORTEX_BIN
+    test_links.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 """
+import contextlib
+import hashlib
 import json
-import os
-import pty
-import re
-import select
-import socket
+import pathlib
+import shutil
+import sqlite3
 import subprocess
-import tty
-import urllib.parse
+import sys
 
-from kit import BIN, Folder, check, clean_env, main, run, test
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "http"))
+import kit  # noqa: E402
+from agent import Agent, batch  # noqa: E402
+from kit import BIN, check, main, test  # noqa: E402
 
-GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "a",
-       "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com"}
-LINK = re.compile(r"\x1b\]8;;([^\x1b]+)\x1b\\([^\x1b]*)\x1b\]8;;\x1b\\")
+RUN = "run_20260101_000000_aee408847d35e44e99430f0979c3357b"
 
 
-class Repo(Folder):
+class Place(kit.Place):
+    """Two memories, the second derived from the first; a trace whose batch states a run."""
+
     def __enter__(self):
-        self.folder = super().__enter__()
-        self.path = self.folder / "my repo"
-        self.path.mkdir()
-        self.git("init", "-q", "-b", "main")
-        self.write("src/a b.c", "int a;\n")
-        self.git("add", "-A")
-        self.git("commit", "-q", "-m", "base")
+        super().__enter__()
+        self.file = self.home / "links.db"
+        self.first = self.fact("a")
+        self.second = self.fact("b", "--derived-from", self.first)
         return self
 
-    def env(self, **more):
-        return clean_env(HOME=str(self.folder), **{**GIT, **more})
+    def fact(self, statement, *options):
+        return self.ok("memory", "write", "Fact", json.dumps({"statement": statement, "subject": "x", "predicate": "is"}), *options)
 
-    def git(self, *words):
-        done = run("git", "-C", self.path, *words, env=self.env())
-        check(done.returncode == 0, words, done.stderr)
+    def trace(self, name="trace-1", run=RUN):
+        agent = Agent("ann")
+        for file, value in (("keys.json", {"keys": [agent.registration()]}),
+                            ("batch.json", batch(agent.trace(name, second=len(run) + ord(run[-1])), correlation_metadata={"run_id": run}))):
+            (self.folder / file).write_text(json.dumps(value))
+        self.run("key", "add", "--key-id", agent.key_id, agent.registration()["public_key_base64"])
+        self.ok("record", "--unknown-key", "keep", self.folder / "batch.json")
+        return name
 
-    def write(self, name, text):
-        path = os.path.join(os.fsencode(self.path), os.fsencode(name))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+    def links(self, name):
+        return sorted((link["relation"], link["id"]) for link in self.json("show", name)["links"])
 
-    def pipe(self, *words, env=None):
-        done = run(BIN, *words, env=self.env(**(env or {})), cwd=self.path)
-        return done.stdout.decode()
+    def sql(self, text, *values):
+        with contextlib.closing(sqlite3.connect(self.file)) as db:
+            rows = db.execute(text, values).fetchall()
+            db.commit()
+            return rows
 
-    def terminal(self, *words, **env):
-        ours, theirs = pty.openpty()
-        tty.setraw(theirs)
-        started = subprocess.Popen([BIN, *words], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
-                                   cwd=self.path, env=self.env(**{"TERM": "xterm-256color", "NO_COLOR": "", **env}))
-        os.close(theirs)
-        seen = b""
-        while select.select([ours], [], [], 60)[0]:
-            try:
-                part = os.read(ours, 1 << 16)
-            except OSError:
-                break
-            if not part:
-                break
-            seen += part
-        os.close(ours)
-        started.wait(60)
-        return seen.decode()
+    def bytes(self):
+        return b"".join(path.read_bytes() for path in self.home.glob("links.db*"))
 
 
-GATE = ("gate", "diff", "--allow", "docs/")
+def name_of_memory(uri):
+    """The eight bytes that stand for a memory in a row, as SQLite writes an integer."""
+    ulid = uri.rsplit("/", 1)[1].partition("#")[0]
+    return hashlib.sha256(b"B" + ulid.encode()).digest()[:8][::-1]
 
 
 @test
-def links_are_for_terminals_that_may_know_them():
-    with Repo() as repo:
-        repo.write("src/a b.c", "int b;\n")
-        check(LINK.search(repo.pipe(*GATE)) is None, "a pipe has links")
-        check("\x1b" not in repo.pipe(*GATE), "a pipe has sequences")
-        check(LINK.search(repo.terminal(*GATE)) is not None, repo.terminal(*GATE))
-        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}, {"TERM": "linux"}, {"TERM": "vt100"}):
-            text = repo.terminal(*GATE, **env)
-            check("src/a b.c" in text and "\x1b]" not in text, env, text)
-        check("\x1b]" not in repo.terminal(*GATE, "--links", "never"))
-        for env in ({}, {"NO_COLOR": "1"}, {"TERM": "linux"}):
-            check(LINK.search(repo.pipe(*GATE, "--links", "always", env=env)) is not None, env)
-        # What is written to a file, or is no text, has none.
-        repo.pipe(*GATE, "--links", "always", "-o", repo.folder / "out.txt")
-        check("\x1b" not in (repo.folder / "out.txt").read_text())
-        for form in ("json", "sarif", "junit"):
-            check("\x1b" not in repo.pipe(*GATE, "--links", "always", "--format", form), form)
-        done = run(BIN, *GATE, "--links", "sometimes", env=repo.env(), cwd=repo.path)
-        check(done.returncode == 2, done.stderr)
+def links_are_found_and_the_log_is_read_on():
+    with Place() as p:
+        check(p.links(p.first) == [("remembered_as", p.second)], p.links(p.first))
+        check(p.file.stat().st_mode & 0o777 == 0o600)
+        at = p.sql("SELECT position_commit, seq FROM at")
+        check(p.links(p.second) == [("derived_from", p.first)])
+        check(p.sql("SELECT position_commit, seq FROM at") == at)
+        # It is this file that says where to look; and what is new is added.
+        p.sql("DELETE FROM links")
+        check(p.links(p.first) == [])
+        third = p.fact("c", "--derived-from", p.first)
+        check(p.links(p.first) == [("remembered_as", third)])
+        check(p.sql("SELECT position_commit FROM at") > at and len(p.sql("SELECT * FROM links")) == 1)
+        p.ok("tables", "rebuild")
+        check(p.links(p.first) == [("remembered_as", p.second), ("remembered_as", third)])
+        p.ok("verify", "--home", p.home)
+        p.ok("backup", p.folder / "backup")
+        check(not list((p.folder / "backup").glob("links.db*")))
 
 
 @test
-def what_they_open_is_an_option():
-    with Repo() as repo:
-        repo.write("src/a b.c", "int b;\n")
-        place = urllib.parse.quote(str(repo.path)) + "/src/a%20b.c"
-        host = socket.gethostname()
-        for to, wanted in (("file", f"file://{host}{place}"), ("vscode", f"vscode://file{place}"),
-                           ("vscodium", f"vscodium://file{place}"), ("cursor", f"cursor://file{place}"),
-                           ("idea", f"idea://open?file={place}")):
-            found = LINK.findall(repo.pipe(*GATE, "--links", "always", "--link-to", to))
-            check(found == [(wanted, "src/a b.c")], found, wanted)
-        for to in ("javascript", "http", "vscode://x", ""):
-            done = run(BIN, *GATE, "--links", "always", "--link-to", to, env=repo.env(), cwd=repo.path)
-            check(done.returncode == 2, to, done.returncode)
-        config = repo.folder / "config.toml"
-        config.write_text('links = "always"\nlink-to = "vscode"\n')
-        found = LINK.findall(repo.pipe(*GATE, env={"CORTEX_CONFIG": str(config)}))
-        check(found and found[0][0].startswith("vscode://"), found)
+def a_trace_is_linked_with_the_run_of_its_batch():
+    with Place() as p:
+        check(p.links(p.first) != [])
+        trace = p.trace()
+        check(("performed_in", RUN) in p.links(trace), p.links(trace))
+        other = p.trace("trace-2", RUN[:-1] + "c")
+        check(("performed_in", RUN[:-1] + "c") in p.links(other) and ("performed_in", RUN) in p.links(trace))
+        # A row that leads to the trace of another batch is none.
+        rows = p.sql("SELECT id, trace_seq FROM links WHERE trace_seq IS NOT NULL ORDER BY id")
+        check(len(rows) == 2, rows)
+        p.sql("UPDATE links SET trace_seq = ? WHERE id = ?", rows[1][1], rows[0][0])
+        check(p.links(trace) == [] and len(p.links(other)) == 1)
 
 
 @test
-def why_links_to_the_line():
-    with Repo() as repo:
-        for to, end in (("vscode", ":1"), ("file", "#1"), ("idea", "&line=1")):
-            text = repo.pipe("why", "src/a b.c:1", "--links", "always", "--link-to", to)
-            found = LINK.findall(text)
-            check(len(found) == 1 and found[0][0].endswith("/src/a%20b.c" + end), to, text)
-        check("\x1b" not in repo.pipe("why", "src/a b.c:1"))
-        check("\x1b" not in repo.pipe("why", "src/a b.c:1", "--links", "always", "--json"))
+def rows_that_are_wrong_lead_to_nothing():
+    with Place() as p:
+        trace = p.trace()
+        right = p.links(p.first)
+        check(right != [])
+        for change in ("SET seq = 0", "SET seq = 99999", "SET actor = 7", "SET name_to = name_from", "SET trace_actor = 3, trace_seq = 1",
+                       "SET trace_actor = 1, trace_seq = 0", "SET seq = -1", "SET seq = NULL, actor = NULL", "SET seq = 'x'"):
+            p.sql(f"UPDATE links {change}")
+            for name in (p.first, p.second, trace):
+                for relation, other in p.links(name):
+                    check((relation, other) in (("remembered_as", p.second), ("derived_from", p.first), ("performed_in", RUN)), change)
+            p.sql("UPDATE links SET seq = 1, actor = 1")
+        p.sql("UPDATE at SET position_commit = 99")
+        check(p.links(p.first) == right, "a position behind the log's end")
+        p.sql("UPDATE at SET leaf = zeroblob(32)")
+        check(p.links(p.first) == right, "an entry that is another")
+        p.sql("UPDATE at SET format = 2")
+        check(p.links(p.first) == right)
 
 
 @test
-def a_session_links_to_the_files_of_its_calls():
-    with Repo() as repo:
-        home = str(repo.folder / "home")
-        run(BIN, "init", "--no-repo", "--home", home, env=repo.env())
-
-        def call(number, tool, **given):
-            payload = {"hook_event_name": "PreToolUse", "cwd": str(repo.path), "tool_name": tool, "tool_input": given,
-                       "session_id": "s1", "tool_use_id": f"c{number}"}
-            run(BIN, "hook", "claude", "--home", home, stdin=json.dumps(payload).encode(), env=repo.env())
-
-        call(1, "Read", file_path=f"{repo.path}/src/a b.c", offset=7)
-        call(2, "Read", file_path="/etc/hostname")
-        call(3, "Read", file_path=f"{repo.path}/../x")
-        call(4, "Read", file_path=f"{repo.path}/x\x1b]8;;file:///etc\x1b\\y")
-        call(5, "Edit", file_path=f"{repo.path}/src/a b.c", old_string="a", new_string="b")
-        call(6, "Bash", command="cat x")
-        text = repo.pipe("session", "show", "s1", "--home", home, "--links", "always", "--link-to", "vscode")
-        found = [uri.rsplit("/", 2)[1:] for uri, _ in LINK.findall(text)]
-        check(found == [["src", "a%20b.c:7"], ["src", "a%20b.c"]], found, text)
-        check("\x1b" not in LINK.sub("", text), repr(text))
-        for words in ((), ("--links", "always", "--json")):
-            check("\x1b" not in repo.pipe("session", "show", "s1", "--home", home, *words))
+def a_file_of_another_log_is_made_again():
+    with Place() as p, Place() as other:
+        check(p.links(p.first) and other.links(other.first))
+        shutil.copytree(p.home, p.folder / "older")
+        third = p.fact("c", "--derived-from", p.first)
+        check(len(p.links(p.first)) == 2)
+        # The log is put back, and goes on with something else, as long.
+        kept = p.file.read_bytes()
+        kit.remove(p.home)
+        shutil.copytree(p.folder / "older", p.home)
+        for path in p.home.glob("links.db*"):
+            path.unlink()
+        p.file.write_bytes(kept)
+        fourth = p.fact("d", "--derived-from", p.second)
+        check(p.links(p.first) == [("remembered_as", p.second)] and ("remembered_as", fourth) in p.links(p.second), third)
+        shutil.copy(other.file, p.file)
+        check(p.links(p.first) == [("remembered_as", p.second)])
 
 
 @test
-def no_name_makes_a_link_of_its_own():
-    hostile = ["x\x1b]8;;file:///etc/passwd\x1b\\y\x1b]8;;\x1b\\", "x\x1b]8;;http://evil.example\x07y", "a:5.c",
-               "back\\slash", "b\u202e.c", "q?x", "h#x", "\u0085.c", "x\x1b[31m", "\x9d8;;file:///a\x9c"]
-    with Repo() as repo:
-        for name in hostile:
-            repo.write(name, "x\n")
-        repo.write("p\u00e9 %41;.c", "x\n")
-        for to in ("file", "vscode", "idea"):
-            text = repo.pipe(*GATE, "--links", "always", "--link-to", to)
-            found = LINK.findall(text)
-            check([urllib.parse.unquote(uri).rsplit("/", 1)[1] for uri, _ in found] == ["p\u00e9 %41;.c"], found)
-            check("\x1b" not in LINK.sub("", text) and "\x07" not in text and "\x9d" not in text, repr(text))
-            for uri, _ in found:
-                check(re.fullmatch(r"[A-Za-z0-9._~:/?=&#%-]+", uri), uri)
+def what_was_erased_leaves_no_row():
+    with Place() as p:
+        trace = p.trace()
+        check(p.links(p.first) and p.links(trace))
+        name = name_of_memory(p.second)
+        check(name in p.bytes())
+        p.ok("erase", p.second, "--reason", "asked for")
+        check(p.links(p.first) == [] and name not in p.bytes())
+        check(len(p.sql("SELECT * FROM links")) == 1)
+        seq = str(p.sql("SELECT trace_seq FROM links")[0][0])
+        actor = p.sql("SELECT name FROM actors WHERE id = (SELECT trace_actor FROM links)")[0][0].decode()
+        p.ok("erase", seq, "--actor", actor, "--reason", "asked for")
+        check(p.sql("SELECT * FROM links") == [])
+        # Many at once, and with a file that was behind.
+        fifth = p.fact("e", "--derived-from", p.first)
+        check(p.links(p.first) == [("remembered_as", fifth)])
+        p.ok("erase", "--agent", "andrew", "--reason", "asked for")
+        check(p.sql("SELECT * FROM links") == [] and name_of_memory(fifth) not in p.bytes())
+
+
+@test
+def a_file_that_cannot_be_used_costs_no_answer():
+    with Place() as p:
+        p.file.write_bytes(b"not a database" * 1000)
+        check(p.links(p.first) == [("remembered_as", p.second)])
+        p.expect(0, "erase", p.second, "--reason", "asked for", err="remove it, it is made again")
+        p.ok("tables", "rebuild")
+        third = p.fact("c", "--derived-from", p.first)
+        check(p.links(p.first) == [("remembered_as", third)] and p.file.exists())
+    with Place() as p:
+        p.file.mkdir()
+        check(p.links(p.first) == [("remembered_as", p.second)])
+
+
+@test
+def several_read_on_at_once():
+    with Place() as p:
+        for i in range(40):
+            p.fact(f"n{i}", "--derived-from", p.first)
+        going = [subprocess.Popen([BIN, "show", p.first, "--json"], env=p.env, stdout=subprocess.PIPE) for _ in range(6)]
+        for process in going:
+            told = json.loads(process.communicate(timeout=kit.TIMEOUT_S)[0])
+            check(process.returncode == 0 and len(told["links"]) == 41, told)
+        check(p.sql("SELECT count(*) FROM links") == [(41,)])
 
 
 main()

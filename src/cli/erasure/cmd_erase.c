@@ -52,6 +52,7 @@ static cx_status erase_job(cx_cli_ledger *l, void *arg, cx_err *err)
         cx_json_put_null(&json, "erased_entry");
         cx_json_put_uri(&json, "erased_memory", &uri);
     }
+    cx_cli_forget_links(l);
     if (!l->json)
         return CX_SUCCESS;
     cx_buf_clear(&l->out);

@@ -189,6 +189,13 @@ static void end_reading(void *arg, cx_home *reader)
         cx_cli_complain("%s: note: the data directory could not be closed", l->args->command->name);
 }
 
+void cx_cli_forget_links(const cx_cli_ledger *l)
+{
+    cx_err err = {0};
+    if (!cx_home_is_remote(l->home) && cx_failed(cx_links_forget_erased(l->home, &err)))
+        cx_cli_complain("%s: note: %s", l->args->command->name, err.message);
+}
+
 static cx_status run_erasure(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_erasure_result *out,
                              cx_err *err)
 {
@@ -211,6 +218,7 @@ static cx_status erase_and_answer(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_
     cx_home *reader;
     CX_TRY(run_erasure(l, erasing, &result, err));
     feed_index(l);
+    cx_cli_forget_links(l);
     if (result.sums.held != 0)
         l->exit_code = CX_EXIT_REJECTED;
     if (!result.nothing) {

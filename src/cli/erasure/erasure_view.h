@@ -29,6 +29,8 @@ typedef struct cx_cli_erasing {
 CX_RESULT cx_cli_erasing_prepare(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_err *err);
 /* Shows the plan with --dry-run, else destroys and answers; exit code 4 when a hold kept a part. */
 CX_RESULT cx_cli_erasing_job(cx_cli_ledger *l, cx_cli_erasing *erasing, cx_err *err);
+/* After an erasure: what links.db has of it goes, too; a note where it cannot. */
+void cx_cli_forget_links(const cx_cli_ledger *l);
 /* The receipt of a request of before, signed when there is a signer. */
 CX_RESULT cx_cli_receipt_job(cx_cli_ledger *l, cx_cli_erasing *erasing, uint64_t seq, cx_err *err);
 

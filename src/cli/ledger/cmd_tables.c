@@ -174,8 +174,10 @@ static cx_status rebuild_table_set(cx_cli_ledger *l, cx_err *err)
     bool verify_only = cx_cli_has(l->args, "verify-only");
     CX_TRY(cx_cli_home_path(l->cli, l->args, &l->path, err));
     CX_TRY(rebuild_tables(l, verify_only, &done.tables, err));
-    if (!verify_only)
+    if (!verify_only) {
+        CX_TRY(cx_links_clear(l->path, err));
         CX_TRY(rebuild_index(l, &done.index, err));
+    }
     if (cx_cli_has(l->args, "json"))
         return write_rebuilt_json(l->arena, &done, &l->out, err);
     print_rebuilt(&l->out, &done, verify_only);
@@ -210,7 +212,8 @@ const cx_cli_command cx_cli_tables_rebuild = {
     .about = "Derives new tables from the log next to the old ones, compares them with the "
              "manifests and the old tables, and then replaces the old tables. An interrupted "
              "rebuild is resumed; until the end the old tables stay in use. Then the trace index "
-             "(in the data directory, or where --db says) is emptied and rebuilt.",
+             "(in the data directory, or where --db says) is emptied and rebuilt, and links.db is "
+             "emptied.",
     .options = rebuild_options,
     .option_count = CX_COUNT_OF(rebuild_options),
     .exits = "0 done\n1 the old tables contradict the log and were not replaced\n2 usage error\n3 "

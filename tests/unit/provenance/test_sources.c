@@ -47,7 +47,7 @@ CX_TEST(links_are_read_when_they_are_asked_for)
 CX_TEST(sources_without_a_data_directory_have_no_links)
 {
     cx_sources sources;
-    const cx_links *links = NULL;
+    cx_links *links = NULL;
     cx_err err;
     CHECK_STATUS(cx_sources_open(NULL, NULL, NULL, &sources, &err), &err);
     CHECK_STATUS(cx_sources_links(&sources, &links, &err), &err);

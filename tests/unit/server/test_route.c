@@ -151,7 +151,7 @@ CX_TEST(types_are_used)
     cx_buf_done(&text);
 }
 
-/* The table of kinds (recorder/links.c) and the API's type name the same kinds. */
+/* The table of kinds (recorder/links/names.c) and the API's type name the same kinds. */
 CX_TEST(object_kinds_are_those_of_the_table)
 {
     cx_buf names;
