@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "fleet"))
@@ -216,6 +217,45 @@ def parts_and_nodes_are_shown_and_no_tenant_sees_another(database):
         events = node.ask("GET", "/api/v1/nodes")[1]["events"]
         check(len({e["part"] for e in events}) > 1 and len(events) <= 50, events)
         check(len(scraped(node)[0]["cortex_fleet_part_epoch"]) > 2)
+
+
+@test
+def links_are_among_the_files_of_the_part(database):
+    with Fleet(database) as f:
+        def links(node, name):
+            status, told = node.ask("GET", "/api/v1/objects?id=" + urllib.parse.quote(name, safe=""))
+            check(status == 200, status, told)
+            return [(link["relation"], link["id"]) for link in told["links"]]
+
+        def memory(node, key, *derived):
+            status, made = node.ask("POST", "/api/v1/actors/ann/memories", {
+                **FACT, "key": key, "provenance": {"derived_from": list(derived)}})
+            check(status == 201, status, made)
+            return made["uri"]
+
+        added = f.ok("token", "add", "--name", "full", "--scope", "memory:write", "--scope", "trace:read", "--level", "full_traces", "--json",
+                     home=f.url)
+        f.token = json.loads(added)["token"]
+        one, two = f.pair()
+        first = memory(two, "a")
+        second = memory(one, "b", first)
+        check(links(two, first) == [("remembered_as", second)] and links(one, second) == [("derived_from", first)])
+        stored = f"SELECT count(*) FROM cortex_fleet.cx_file WHERE part = (SELECT part FROM cortex_fleet.cx_part WHERE name = '{f.part}') "
+        stored += "AND name LIKE '%links.db'"
+        check(f.sql(stored) == "1", f.sql("SELECT part, name FROM cortex_fleet.cx_file"))
+        # The next node reads on; a command that does not have the part reads the log by itself.
+        shown = json.loads(f.ok("show", first, "--json", home=f.url))
+        check([link["id"] for link in shown["links"]] == [second], shown)
+        one.kill()
+        two.wait_said("and serves it")
+        third = memory(two, "c", first)
+        check(links(two, first) == [("remembered_as", second), ("remembered_as", third)], links(two, first))
+        # A database that says something else is not believed.
+        check(two.stop() == 0)
+        f.ok("erase", second, "--reason", "asked for", home=f.url)
+        three = f.node("three")
+        three.wait_said("and serves it")
+        check(links(three, first) == [("remembered_as", third)], links(three, first))
 
 
 @test

@@ -593,7 +593,7 @@ cx_status cx_links_find(cx_links *links, const cx_links_question *question, cx_a
 static cx_status open_database(cx_links *links, const char *path, cx_err *err)
 {
     links->in_file = path != NULL;
-    if (path != NULL)
+    if (path != NULL && !cx_db_in_files(path))
         cx_db_make_private(path);
     CX_TRY(cx_db_open(path == NULL ? "" : path, path == NULL ? CX_DB_SCRATCH : CX_DB_WRITE,
                       &links->db, err));
@@ -609,11 +609,12 @@ static void close_database(cx_links *links)
     links->db = NULL;
 }
 
-/* A part of a fleet has none. */
-static bool is_folder(const char *path)
+/* In a part of a fleet only its node may write, and has it among the part's files. */
+static bool may_have_file(const char *path, const char *home_path)
 {
     cx_facts facts;
-    return !cx_failed(cx_path_facts(path, true, &facts, NULL)) && facts.kind == CX_FILE_FOLDER;
+    return cx_db_in_files(path) || (!cx_failed(cx_path_facts(home_path, true, &facts, NULL)) &&
+                                    facts.kind == CX_FILE_FOLDER);
 }
 
 static cx_status open_file_or_none(cx_links *links, cx_err *err)
@@ -621,7 +622,7 @@ static cx_status open_file_or_none(cx_links *links, cx_err *err)
     cx_arena arena;
     cx_arena_init(&arena, links->alloc, 0);
     const char *path = cx_links_path(cx_home_path(links->home), &arena);
-    const bool has_file = path != NULL && is_folder(cx_home_path(links->home));
+    const bool has_file = path != NULL && may_have_file(path, cx_home_path(links->home));
     cx_status status = has_file ? open_database(links, path, err) : CX_SUCCESS;
     if (!has_file || (cx_failed(status) && status.code != CX_E_NOMEM)) { /* L4 */
         close_database(links);
@@ -664,7 +665,8 @@ cx_status cx_links_forget_erased(cx_home *home, cx_err *err)
     cx_arena arena;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     const char *path = cx_links_path(cx_home_path(home), &arena);
-    const bool is_there = path != NULL && !cx_failed(cx_path_facts(path, false, &facts, NULL));
+    const bool is_there = path != NULL && (cx_db_in_files(path) ||
+                                           !cx_failed(cx_path_facts(path, false, &facts, NULL)));
     cx_status status = is_there ? cx_links_open(home, NULL, &links, err) : CX_SUCCESS;
     if (links != NULL && !links->in_file)
         status = cx_fail(err, CX_E_IO,
