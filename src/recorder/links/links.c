@@ -204,7 +204,7 @@ static cx_link stated(const cx_tail_item *batch, cx_str run_id, cx_str trace_id)
                      .seq = batch->entry.seq};
 }
 
-static cx_status read_trace(cx_links *links, int64_t actor, uint64_t seq, cx_arena *arena,
+static cx_status read_entry(cx_links *links, int64_t actor, uint64_t seq, cx_arena *arena,
                             cx_tail_item *out, bool *out_found, cx_err *err)
 {
     bool row;
@@ -222,6 +222,20 @@ static cx_status read_trace(cx_links *links, int64_t actor, uint64_t seq, cx_are
     cx_status status = cx_home_entry_item(links->home, name, seq, arena, out, err);
     *out_found = !cx_failed(status);
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
+}
+
+static cx_status add_stated(adding *a, const cx_tail_item *batch, cx_str run_id, cx_err *err)
+{
+    cx_tail_item trace;
+    uint8_t own[CX_TRACE_BATCH_ID_SIZE];
+    cx_str id;
+    bool found;
+    CX_TRY(read_entry(a->links, a->trace_actor, a->trace_seq - 1, &a->links->arena, &trace, &found,
+                      err));
+    if (!found || !cx_links_trace(&trace, &id, own))
+        return CX_SUCCESS;
+    const cx_link link = stated(batch, run_id, id);
+    return add_row(a, &link, err);
 }
 
 /* A row for each trace of the batch. */
@@ -243,16 +257,9 @@ static cx_status end_batch(cx_links *links, const cx_tail_item *item, int64_t ac
     }
     cx_db_reset(s);
     for (size_t i = 0; !cx_failed(status) && cx_run_id_valid(run_id) && i < found.count; i++) {
-        cx_tail_item trace;
-        uint8_t own[CX_TRACE_BATCH_ID_SIZE];
-        cx_str id;
-        bool is_there;
-        status = read_trace(links, found.items[i].trace_actor, found.items[i].trace_seq - 1,
-                            &links->arena, &trace, &is_there, err);
-        if (cx_failed(status) || !is_there || !cx_links_trace(&trace, &id, own))
-            continue;
-        const cx_link link = stated(item, run_id, id);
-        status = add_row(&found.items[i], &link, err);
+        cx_arena_mark mark = cx_arena_mark_now(&links->arena);
+        status = add_stated(&found.items[i], item, run_id, err);
+        cx_arena_reset(&links->arena, mark);
     }
     cx_vec_done(&found, links->alloc);
     return status;
@@ -529,7 +536,7 @@ static cx_status answer_batch(cx_links *links, const cx_tail_item *item, const p
     uint8_t of_batch[CX_TRACE_BATCH_ID_SIZE], of_trace[CX_TRACE_BATCH_ID_SIZE];
     cx_str run_id, trace_id;
     bool found;
-    CX_TRY(read_trace(links, at->trace_actor, at->trace_seq, &links->arena, &trace, &found, err));
+    CX_TRY(read_entry(links, at->trace_actor, at->trace_seq, &links->arena, &trace, &found, err));
     if (!found || !cx_links_batch(item, &links->arena, &run_id, of_batch) ||
         !cx_links_trace(&trace, &trace_id, of_trace) || !cx_run_id_valid(run_id) ||
         memcmp(of_batch, of_trace, sizeof of_batch) != 0)
@@ -544,7 +551,7 @@ static cx_status answer_place(cx_links *links, const place *at, answering *a, cx
     cx_tail_item item;
     bool found;
     cx_arena_mark mark = cx_arena_mark_now(&links->arena);
-    cx_status status = read_trace(links, at->actor, at->seq, &links->arena, &item, &found, err);
+    cx_status status = read_entry(links, at->actor, at->seq, &links->arena, &item, &found, err);
     if (!cx_failed(status) && found)
         status = at->has_trace ? answer_batch(links, &item, at, a, err)
                                : cx_links_of_entry(&item, &links->arena, answer_link, a, err);
