@@ -279,16 +279,16 @@ static _Noreturn void watch_child(pid_t child, cx_file control, bool alone)
     }
 }
 
-bool cx_confine_watched(cx_file control, bool alone)
+cx_status cx_confine_watched(cx_file control, bool alone, cx_err *err)
 {
-    if (alone && getpid() != 1)
-        return false; /* kill(-1) would signal every process of the machine */
+    if (alone && getpid() != 1) /* kill(-1) would signal every process of the machine */
+        return cx_fail(err, CX_E_DENIED, "this is not the first process of a namespace");
     if (control_has_ended(control))
         _exit(128 + SIGKILL);
     /* When `alone`, killing this process ends the namespace, so it may die with bubblewrap;
      * otherwise it is needed until the last descendant has ended. */
-    (void)(alone ? prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
-                 : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
+    if (prctl(alone ? PR_SET_PDEATHSIG : PR_SET_CHILD_SUBREAPER, alone ? SIGKILL : 1, 0, 0, 0) != 0)
+        return cx_fail_os(err, errno, "cannot end what the program leaves running");
     (void)signal(SIGTERM, SIG_IGN);
     sigset_t child_ends, before;
     sigemptyset(&child_ends);
@@ -296,7 +296,7 @@ bool cx_confine_watched(cx_file control, bool alone)
     (void)sigprocmask(SIG_BLOCK, &child_ends, &before);
     pid_t child = fork();
     if (child < 0)
-        return false;
+        return cx_fail_os(err, errno, "cannot create a process");
     if (child != 0) {
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         watch_child(child, control, alone);
@@ -304,7 +304,7 @@ bool cx_confine_watched(cx_file control, bool alone)
     (void)signal(SIGTERM, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    return true;
+    return CX_SUCCESS;
 }
 
 void cx_confine_pause(uint32_t milliseconds)

@@ -47,15 +47,16 @@ void cx_confine_close_on_exec(void);
 int cx_confine_exec(cx_file executable, const char *path, char *const *argv);
 
 /*
- * Forks.  The child returns true and continues.  The parent supervises it and exits with its exit
+ * Forks.  The child returns and continues.  The parent supervises it and exits with its exit
  * code, or 128 + the signal that ended it; no descendant of the child outlives the parent.  Reading
  * "t" from `control` sends SIGTERM: to every process of this process namespace when `alone`, else
  * to the process group.  "k", or the end of `control` (the controlling process is gone), kills all
  * descendants, and the parent exits after the last one.  When `control` has ended before the fork
- * there is no child.  Returns false when the fork fails, and when `alone` is set but this process
- * is not process 1 of a namespace.
+ * there is no child.  Fails when the fork fails, when `alone` is set but this process is not
+ * process 1 of a namespace, and where the kernel does not hand us orphans of the child's
+ * descendants.
  */
-bool cx_confine_watched(cx_file control, bool alone);
+cx_status cx_confine_watched(cx_file control, bool alone, cx_err *err);
 
 /* Sleeps that long. */
 void cx_confine_pause(uint32_t milliseconds);

@@ -143,10 +143,8 @@ int cx_sandbox_launcher_main(int argc, char **argv)
     cx_confine_close_on_exec(); /* L2 */
     if (s.egress)
         pass_listener(&s);
-    if (!cx_confine_watched(LAUNCHER_FD_CONTROL, s.alone)) {
-        (void)snprintf(err.message, sizeof err.message, "cannot create a process");
+    if (cx_failed(cx_confine_watched(LAUNCHER_FD_CONTROL, s.alone, &err)))
         fail_launch(&s, "watching", &err);
-    }
     apply_restrictions(&s);
     write_report(&s);
     int code = cx_confine_exec(s.opened ? LAUNCHER_FD_PROGRAM : CX_FILE_NONE, s.program, s.argv);

@@ -76,11 +76,11 @@ int cx_confine_exec(cx_file executable, const char *path, char *const *argv)
     return errno;
 }
 
-bool cx_confine_watched(cx_file control, bool alone)
+cx_status cx_confine_watched(cx_file control, bool alone, cx_err *err)
 {
     (void)control;
     (void)alone;
-    return false;
+    return fail_unsupported("way to end what a program leaves running", err);
 }
 
 void cx_confine_pause(uint32_t milliseconds)

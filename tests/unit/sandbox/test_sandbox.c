@@ -7,10 +7,16 @@
 #include "sandbox/sandbox.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -406,4 +412,51 @@ CX_TEST(sandbox_goes_with_who_started_it)
 CX_TEST(sandbox_without_bubblewrap_goes_with_who_started_it)
 {
     starter_dies("/nowhere/bwrap");
+}
+
+/* As on a system that gives a process no orphans of its descendants: qemu's user mode is one. */
+static bool forbid_subreapers(void)
+{
+    const uint32_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0;
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, args) + low),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_CHILD_SUBREAPER, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {CX_COUNT_OF(rules), rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* sandbox.h I4: where it cannot be kept the program is not started. */
+CX_TEST(sandbox_without_bubblewrap_starts_nothing_that_could_outlive_it)
+{
+    enum { SKIPPED = 77 };
+    room r;
+    if (open_room(&r, "/nowhere/bwrap")) {
+        char ran[100];
+        (void)snprintf(ran, sizeof ran, "%s/ran", r.worktree);
+        const char *const argv[] = {"/usr/bin/touch", ran, NULL};
+        r.spec.argv = argv;
+        r.spec.may_miss = CX_SANDBOX_REQUIRED;
+        pid_t starter = fork();
+        REQUIRE(starter >= 0);
+        if (starter == 0) {
+            if (!forbid_subreapers())
+                _exit(SKIPPED);
+            bool refused = cx_failed(cx_sandbox_run(r.box, &r.spec, &r.result, &r.err));
+            _exit(refused && strstr(r.err.message, "leaves running") != NULL ? 0 : 1);
+        }
+        int state = 0;
+        CHECK(waitpid(starter, &state, 0) == starter && WIFEXITED(state));
+        if (WIFEXITED(state) && WEXITSTATUS(state) == SKIPPED)
+            cx_test_skip("this kernel filters no system calls");
+        else
+            CHECK_INT(WEXITSTATUS(state), 0);
+        CHECK(access(ran, F_OK) != 0 || WEXITSTATUS(state) == SKIPPED);
+    }
+    close_room(&r);
 }
