@@ -22,6 +22,8 @@ cannot() {
 # How programs of this kind are known, and what runs them: Debian's own line for the kernel.
 known=/usr/lib/binfmt.d/qemu-$arch.conf
 [ -r "$known" ] || cannot "there is no $known: install qemu-user-static"
+# Return addresses are signed in every function: as the architecture has it, that takes most of the time in qemu.
+[ "$arch" != aarch64 ] || export QEMU_CPU="${QEMU_CPU:-max,pauth-impdef=on}"
 # shellcheck disable=SC2016 # the words are for the shell inside
 inside='
 mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc && cat "$1" >/proc/sys/fs/binfmt_misc/register || exit 125
