@@ -51,8 +51,9 @@ emulated='
 os/spawn_hands_over_only_the_descriptors_listed qemu keeps a descriptor of its own open in every child
 os/spawn_runs_an_opened_program_and_a_script_by_its_path execveat of a descriptor: qemu looks for its path
 git/pack_that_would_fill_the_memory_is_refused qemu keeps limits of memory to itself, and git starts without one
-sandbox/sandbox_without_bubblewrap_refuses_or_is_degraded an environment of its own: qemu does not find the libraries
-sandbox/sandbox_without_bubblewrap_goes_with_who_started_it the same; and qemu refuses PR_SET_CHILD_SUBREAPER
+sandbox/sandbox_without_bubblewrap_refuses_or_is_degraded qemu refuses PR_SET_CHILD_SUBREAPER, so no program starts
+sandbox/sandbox_without_bubblewrap_goes_with_who_started_it qemu refuses PR_SET_CHILD_SUBREAPER, so no program starts
+sandbox/sandbox_with_an_older_bubblewrap_says_which_one_it_needs qemu -L: / is the folder of the libraries, without /bin
 '
 
 options=(-DCMAKE_BUILD_TYPE=Release -DCORTEX_WERROR=OFF -DCORTEX_WEB=OFF -DCORTEX_BENCH=OFF)
