@@ -24,7 +24,7 @@ GRANT SELECT ON cortex_fleet.cx_migration, cortex_fleet.cx_fleet, cortex_fleet.c
     cortex_fleet.cx_file, cortex_fleet.cx_extent, cortex_fleet.cx_node, cortex_fleet.cx_event, cortex_fleet.cx_balance
     TO cortex_fleet_reader;
 
-GRANT UPDATE (epoch, owner, address, lease_until, next, head, bytes, moved_to)
+GRANT UPDATE (epoch, owner, address, lease_until, next, head, bytes, moved_to, trail)
     ON cortex_fleet.cx_part TO cortex_fleet_node;
 GRANT UPDATE (count) ON cortex_fleet.cx_pulse TO cortex_fleet_node;
 GRANT INSERT ON cortex_fleet.cx_commit, cortex_fleet.cx_event TO cortex_fleet_node;

@@ -61,6 +61,9 @@ struct cx_io {
     int (*lock)(const cx_io *io, cx_file file);
     /* Whether another open of the file has that lock.  Does not acquire it. */
     int (*locked)(const cx_io *io, cx_file file, bool *out_locked);
+    /* Whether what one sync brought to the storage begins at `offset`.  -ENOTSUP, or no such call
+     * (NULL): it cannot tell, as a file system cannot. */
+    int (*write_began)(const cx_io *io, cx_file file, uint64_t offset, bool *out_began);
     uint64_t (*process_id)(const cx_io *io);
     uint64_t (*wall_ns)(const cx_io *io);      /* since 1970-01-01 UTC */
     uint64_t (*monotonic_ns)(const cx_io *io); /* from an arbitrary start */

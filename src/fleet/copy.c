@@ -105,6 +105,15 @@ static cx_status copy_small(copying *c, cx_str name, cx_err *err)
     return status;
 }
 
+/* Its extents are the same. */
+static cx_status copy_trail(copying *c, cx_err *err)
+{
+    uint8_t bytes[CX_FLEET_TRAIL];
+    bool there;
+    CX_TRY(cx_fleet_read_trail(c->from, c->from_part, bytes, &there, err));
+    return there ? cx_fleet_write_trail(c->to, c->to_part, bytes, err) : CX_SUCCESS;
+}
+
 static cx_status copy_all(copying *c, cx_err *err)
 {
     CX_TRY(cx_fleet_list_files(c->to, c->to_part->number, keep_file, c, err));
@@ -119,7 +128,7 @@ static cx_status copy_all(copying *c, cx_err *err)
     }
     for (size_t i = 0; i < c->small.count; i++)
         CX_TRY(copy_small(c, c->small.items[i], err));
-    return CX_SUCCESS;
+    return copy_trail(c, err);
 }
 
 cx_status cx_fleet_copy(cx_fleet *from, unsigned from_part, cx_fleet *to, cx_fleet_part *to_part,

@@ -176,6 +176,8 @@ int cx_files_commit(cx_fleet_files *files, const cx_fleet_change *change, uint64
         lose(files, err.message);
     cx_lock_wake(&files->lock);
     cx_files_leave(files);
+    if (written)
+        cx_files_trail_store(files);
     return failed;
 }
 
@@ -378,6 +380,7 @@ int cx_files_take(cx_fleet_files *files, cx_files_handle *handle)
         files->quota = quota;
         files->heard_ns = sent;
         handle->locked = true;
+        cx_files_trail_fill(files, handle->file);
     }
     end_turn(files, failed == 0);
     cx_files_leave(files);
@@ -398,6 +401,7 @@ void cx_files_give_back(cx_fleet_files *files)
     cx_lock_leave(&files->lock);
     cx_lock_enter(&files->writer_lock);
     if (!lost && files->part.owned) {
+        cx_files_trail_store(files);
         cx_status ignored = cx_fleet_give_back(files->writer, &files->part, NULL);
         (void)ignored; /* it ends by itself */
     }

@@ -201,6 +201,8 @@ int64_t cx_files_write(cx_fleet_files *files, cx_files_handle *handle, const voi
         done = cx_files_is_fresh(files, handle);
     if (done == 0)
         done = write_bytes(files, file, data, (size_t)least(size, 1u << 30), at);
+    if (done > 0 && file->private)
+        cx_files_trail_note(files, file);
     if (done > 0 && offset == NULL)
         handle->at = at + (uint64_t)done;
     file->failed = file->failed || done < 0;

@@ -7,6 +7,7 @@
  *   files_chunks.c  their bytes in memory
  *   files_bytes.c   reading, writing and syncing them
  *   files_small.c   small files
+ *   files_trail.c   where in the log reading may begin
  *
  * Locks, in the order in which they are taken:
  *
@@ -108,6 +109,13 @@ typedef struct cx_files_handle {
     cx_buf bytes;
 } cx_files_handle;
 
+/* Of the log's lock file; see files_trail.c. */
+typedef struct cx_files_trail {
+    uint8_t bytes[CX_FLEET_TRAIL];
+    bool there;
+    bool changed; /* by this process, and not in the database yet */
+} cx_files_trail;
+
 typedef struct cx_files_cache {
     cx_files_chunk **slots;
     size_t slot_count; /* a power of two */
@@ -141,6 +149,7 @@ struct cx_fleet_files {
     uint64_t quota;  /* .. and what its log may have; 0 = any */
     uint64_t top;    /* the highest number of a file that was seen */
     uint32_t lease_ms;
+    cx_files_trail trail;
     bool seen; /* `names` are those of the database */
     bool owned, lost, turning, bulk, stopping;
     unsigned loads;
@@ -195,7 +204,7 @@ int cx_files_is_fresh(const cx_fleet_files *files, const cx_files_handle *handle
 bool cx_files_is_owned(const char *name);
 /* With `lock` held. */
 cx_files_file *cx_files_find(const cx_fleet_files *files, const char *name);
-/* Reads the names through `fleet`, with the lock of that connection held and `lock` not. */
+/* Reads names and trail through `fleet`, with the lock of that connection held and `lock` not. */
 CX_RESULT cx_files_see(cx_fleet_files *files, cx_fleet *fleet, cx_err *err);
 /* With `lock` held, which is left meanwhile: sees the names where they were not seen. */
 int cx_files_see_once(cx_fleet_files *files);
@@ -242,6 +251,20 @@ int cx_files_sync(cx_fleet_files *files, const cx_files_handle *handle);
 /* `grow_only`: as allocate. */
 int cx_files_resize(cx_fleet_files *files, const cx_files_handle *handle, uint64_t size,
                     bool grow_only);
+
+/* --- files_trail.c ---------------------------------------------------------------------------- */
+
+/* Through `fleet`, with the lock of that connection held and `lock` not. */
+CX_RESULT cx_files_trail_load(cx_fleet_files *files, cx_fleet *fleet, cx_err *err);
+/* With `lock` held: the lock file of this process has what was loaded. */
+void cx_files_trail_fill(const cx_fleet_files *files, cx_files_file *file);
+/* With `lock` held, after the lock file was written to. */
+void cx_files_trail_note(cx_fleet_files *files, const cx_files_file *file);
+/* With writer_lock held and `lock` not: what was noted goes to the database. */
+void cx_files_trail_store(cx_fleet_files *files);
+/* Without locks: as write_began of a cx_io. */
+int cx_files_write_began(cx_fleet_files *files, const cx_files_handle *handle, uint64_t offset,
+                         bool *out_began);
 
 /* --- files_small.c; without locks ------------------------------------------------------------- */
 

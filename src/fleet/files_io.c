@@ -602,6 +602,15 @@ static int io_locked(const cx_io *io, cx_file file, bool *out_locked)
     return 0;
 }
 
+static int io_write_began(const cx_io *io, cx_file file, uint64_t offset, bool *out_began)
+{
+    cx_fleet_files *files = files_of(io);
+    const cx_files_handle *handle = is_ours(file) ? handle_of(files, file) : NULL;
+    return handle == NULL || handle->kind != CX_FILES_OWNED
+               ? -ENOTSUP
+               : cx_files_write_began(files, handle, offset, out_began);
+}
+
 /* --- the rest --------------------------------------------------------------------------------- */
 
 static uint64_t io_process_id(const cx_io *io)
@@ -649,6 +658,7 @@ void cx_files_io_init(cx_fleet_files *files)
         .allocate = io_allocate,
         .lock = io_lock,
         .locked = io_locked,
+        .write_began = io_write_began,
         .process_id = io_process_id,
         .wall_ns = io_wall_ns,
         .monotonic_ns = io_monotonic_ns,

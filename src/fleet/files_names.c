@@ -204,6 +204,8 @@ cx_status cx_files_see(cx_fleet_files *files, cx_fleet *fleet, cx_err *err)
 {
     file_list list = {0};
     cx_status status = cx_fleet_list_files(fleet, files->number, note_file, &list, err);
+    if (!cx_failed(status))
+        status = cx_files_trail_load(files, fleet, err);
     cx_lock_enter(&files->lock);
     if (!cx_failed(status) && !files->seen && !merge(files, &list))
         status = cx_fail_nomem(err);
@@ -310,15 +312,20 @@ static int look_for(const cx_fleet_files *files, const char *name, unsigned flag
     return 0;
 }
 
+/* Who only reads sees what the owner left in it; who takes the lease sees it then. */
 static int open_private(cx_fleet_files *files, const char *name, cx_files_handle *handle)
 {
     cx_files_file *file;
-    int failed = cx_files_enter(files, false);
+    bool make = (handle->flags & CX_IO_CREATE) != 0;
+    int failed = cx_files_enter(files, !make);
     if (failed != 0)
         return failed;
     failed = look_for(files, name, handle->flags, &file);
-    if (failed == 0 && file == NULL)
+    bool left = failed == -ENOENT && files->trail.there && !files->owned;
+    if ((failed == 0 && file == NULL) || left)
         failed = add_private(files, name, &file);
+    if (failed == 0 && left)
+        cx_files_trail_fill(files, file);
     if (failed == 0) {
         handle->file = file;
         handle->turn = files->turn;

@@ -251,6 +251,19 @@ typedef cx_status cx_fleet_each_file(void *arg, const cx_fleet_file *file, cx_er
 CX_RESULT cx_fleet_list_files(cx_fleet *fleet, unsigned part, cx_fleet_each_file *each, void *arg,
                               cx_err *err);
 
+/* Where reading of the log may begin, as an owner left it (docs/formats/log.md §1.1).  In no hash;
+ * who reads the log tests it. */
+#define CX_FLEET_TRAIL 48
+CX_RESULT cx_fleet_read_trail(cx_fleet *fleet, unsigned part, uint8_t out[CX_FLEET_TRAIL],
+                              bool *out_there, cx_err *err);
+/* By the owner; changes nothing when the part is another process's by now.  No commit: it may be
+ * gone with the server. */
+CX_RESULT cx_fleet_write_trail(cx_fleet *fleet, const cx_fleet_part *part,
+                               const uint8_t bytes[CX_FLEET_TRAIL], cx_err *err);
+/* Whether an extent begins there. */
+CX_RESULT cx_fleet_has_extent(cx_fleet *fleet, unsigned part, uint64_t file, uint64_t chunk,
+                              uint32_t start, bool *out, cx_err *err);
+
 /* By chunk and start; valid during the call.  Sizes and places are checked: they stay in the
  * chunk. */
 typedef struct cx_fleet_extent {

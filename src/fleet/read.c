@@ -50,6 +50,71 @@ cx_status cx_fleet_list_files(cx_fleet *fleet, unsigned part, cx_fleet_each_file
         values, 1, types, CX_COUNT_OF(types), read_file_row, &l, NULL, err);
 }
 
+/* --- where the log may be read from ----------------------------------------------------------- */
+
+typedef struct trail {
+    uint8_t *out;
+    bool there;
+} trail;
+
+static cx_status read_trail(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    trail *t = arg;
+    (void)err;
+    t->there = !columns[0].null && columns[0].text.size == CX_FLEET_TRAIL;
+    if (t->there)
+        memcpy(t->out, columns[0].text.data, CX_FLEET_TRAIL);
+    return CX_SUCCESS;
+}
+
+cx_status cx_fleet_read_trail(cx_fleet *fleet, unsigned part, uint8_t out[CX_FLEET_TRAIL],
+                              bool *out_there, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_BYTES};
+    const cx_pg_value values[] = {cx_fleet_int(part)};
+    trail t = {.out = out};
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    CX_TRY(cx_pg_query(fleet->pg, "SELECT trail FROM " CX_T_PART " WHERE part = $1", values, 1,
+                       types, 1, read_trail, &t, NULL, err));
+    *out_there = t.there;
+    return CX_SUCCESS;
+}
+
+/* No standby is waited for, whatever the session is set to: a lost one costs reading. */
+cx_status cx_fleet_write_trail(cx_fleet *fleet, const cx_fleet_part *part,
+                               const uint8_t bytes[CX_FLEET_TRAIL], cx_err *err)
+{
+    const cx_pg_value values[] = {cx_fleet_int(part->number), cx_fleet_int(part->epoch),
+                                  cx_fleet_text(fleet->owner),
+                                  cx_fleet_bytes(bytes, CX_FLEET_TRAIL)};
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    return cx_pg_query(fleet->pg,
+                       "WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', "
+                       "true)) UPDATE " CX_T_PART " SET trail = $4 FROM s WHERE part = $1 AND "
+                       "epoch = $2 AND owner = $3",
+                       values, CX_COUNT_OF(values), NULL, 0, NULL, NULL, NULL, err);
+}
+
+static cx_status read_flag(void *arg, const cx_pg_value *columns, cx_err *err)
+{
+    (void)err;
+    *(bool *)arg = columns[0].b;
+    return CX_SUCCESS;
+}
+
+cx_status cx_fleet_has_extent(cx_fleet *fleet, unsigned part, uint64_t file, uint64_t chunk,
+                              uint32_t start, bool *out, cx_err *err)
+{
+    static const cx_pg_type types[] = {CX_PG_BOOL};
+    const cx_pg_value values[] = {cx_fleet_int(part), cx_fleet_int(file), cx_fleet_int(chunk),
+                                  cx_fleet_int(start)};
+    CX_TRY(cx_fleet_need_connection(fleet, err));
+    return cx_pg_query(fleet->pg,
+                       "SELECT EXISTS (SELECT FROM " CX_T_EXTENT " WHERE part = $1 AND file = $2 "
+                       "AND chunk = $3 AND start = $4)",
+                       values, CX_COUNT_OF(values), types, 1, read_flag, out, NULL, err);
+}
+
 /* --- bytes ------------------------------------------------------------------------------------ */
 
 typedef struct reading {

@@ -12,11 +12,11 @@
 #include "fleet/internal.h"
 #include "rules/api.h"
 
-#define MIGRATIONS 4
+#define MIGRATIONS 5
 #define INIT_ANSWER_MS 60000
-static const char *const files[MIGRATIONS] = {"sql/fleet/001_parts.sql", "sql/fleet/002_bounds.sql",
-                                              "sql/fleet/003_balance.sql",
-                                              "sql/fleet/004_counts.sql"};
+static const char *const files[MIGRATIONS] = {
+    "sql/fleet/001_parts.sql", "sql/fleet/002_bounds.sql", "sql/fleet/003_balance.sql",
+    "sql/fleet/004_counts.sql", "sql/fleet/005_trail.sql"};
 
 static cx_str text_of(const char *name)
 {

@@ -411,6 +411,14 @@ static int archived_locked(const cx_io *io, cx_file file, bool *out_locked)
     return file < FIRST ? archives->under->locked(archives->under, file, out_locked) : -EBADF;
 }
 
+static int archived_write_began(const cx_io *io, cx_file file, uint64_t offset, bool *out_began)
+{
+    const cx_archives *archives = io->ctx;
+    return file < FIRST && archives->under->write_began != NULL
+               ? archives->under->write_began(archives->under, file, offset, out_began)
+               : -ENOTSUP;
+}
+
 static int archived_rename(const cx_io *io, const char *from, const char *to)
 {
     const cx_archives *archives = io->ctx;
@@ -472,6 +480,7 @@ static const cx_io calls = {
     .allocate = archived_allocate,
     .lock = archived_lock,
     .locked = archived_locked,
+    .write_began = archived_write_began,
     .process_id = archived_process_id,
     .wall_ns = archived_wall_ns,
     .monotonic_ns = archived_monotonic_ns,

@@ -221,18 +221,23 @@ static cx_status read_groups(cx_log_window *window, uint64_t limit, tail *out, c
     return CX_SUCCESS;
 }
 
-/* `known`: so many commits were durable once, and cannot be torn. */
+/*
+ * `known`: so many commits were durable once, and cannot be torn.  Where reading began at a note,
+ * any mark after what was reached says that the note is not true: out->damaged.
+ */
 static cx_status read_tail(cx_log_window *window, const cx_log_trail *from, uint64_t known,
                            tail *out, cx_err *err)
 {
+    bool noted = from->known.offset != 0;
     *out = start_of(window, from);
     CX_TRY(read_groups(window, UINT64_MAX, out, err));
     for (;;) {
         cx_log_found after;
         uint64_t commits = out->now.commits;
+        uint64_t least = noted ? window->header.first_commit : commits + 1;
         /* I2: a torn group has nothing after it.  A mark of a later commit says that this one was
          * whole once. */
-        CX_TRY(cx_log_window_search(window, out->now.end, commits + 1, &after, err));
+        CX_TRY(cx_log_window_search(window, out->now.end, least, &after, err));
         out->data_end = after.data_end;
         if (!after.found)
             break;
@@ -245,6 +250,18 @@ static cx_status read_tail(cx_log_window *window, const cx_log_trail *from, uint
     if (out->now.last_spoilt && out->now.commits > known)
         out->now = out->before;
     return CX_SUCCESS;
+}
+
+/* From the note, where that leads to an end without doubt, or else from the segment's beginning;
+ * `from` is then none. */
+static cx_status read_end(cx_log_window *window, cx_log_trail *from, uint64_t known, tail *out,
+                          cx_err *err)
+{
+    CX_TRY(read_tail(window, from, known, out, err));
+    if (from->known.offset == 0 || (!out->damaged && out->now.commits >= known))
+        return CX_SUCCESS;
+    *from = (cx_log_trail){0};
+    return read_tail(window, from, known, out, err);
 }
 
 static cx_status damage_error(const cx_log *log, const tail *found, uint64_t required, cx_err *err)
@@ -341,7 +358,7 @@ static cx_status open_writer(cx_log *log, cx_log_window *window, cx_log_opened *
     memcpy(log->home_id, log->head.home_id, CX_LOG_ID_SIZE);
     uint64_t known = cx_log_lock_count(log);
     cx_log_trail_begin(&from, window);
-    CX_TRY(read_tail(window, &from, known, &found, err));
+    CX_TRY(read_end(window, &from, known, &found, err));
     if (found.damaged || known > found.now.commits)
         return damage_error(log, &found, known, err);
     CX_TRY(cx_log_segment_open(log, log->head.number, CX_IO_READ | CX_IO_WRITE, &log->file,
@@ -385,7 +402,7 @@ static cx_status open_reader(cx_log *log, cx_log_window *window, cx_log_opened *
     memcpy(log->home_id, log->head.home_id, CX_LOG_ID_SIZE);
     CX_TRY(cx_log_lock_inspect(log, &required, &limit, err));
     cx_log_trail_begin(&from, window);
-    CX_TRY(read_tail(window, &from, required, &found, err));
+    CX_TRY(read_end(window, &from, required, &found, err));
     /* Asked again: a writer that began meanwhile has what it wrote since not synced, perhaps. */
     CX_TRY(cx_log_lock_inspect(log, &required, &limit, err));
     if (limit == UINT64_MAX && !found.damaged)

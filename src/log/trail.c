@@ -5,7 +5,13 @@
  * was on the disk long ago and cannot be torn, so a writer notes in the lock file the
  * place after one of those commits.  It is believed only where the very mark that it names stands
  * right before that place; anything else, and the segment is read from its beginning.
+ *
+ * A record can have bytes that are a mark for the place where they come to lie, and the note of a
+ * part of a fleet is where others may change it.  So a write must have begun at that place, where
+ * that can be told, and what is read from there on must end where all marks end (open.c).
  */
+#include <errno.h>
+
 #include "crypto/api.h"
 #include "log/internal.h"
 
@@ -55,6 +61,16 @@ static bool read_point(const cx_log *log, cx_log_point *out)
     return true;
 }
 
+/* Where it can be told, a write begins at a group and nowhere in it. */
+static bool may_be_border(const cx_log_window *window, uint64_t offset)
+{
+    const cx_io *io = window->log->io;
+    bool began = false;
+    int failed =
+        io->write_began == NULL ? -ENOTSUP : io->write_began(io, window->file, offset, &began);
+    return failed == -ENOTSUP || (failed == 0 && began);
+}
+
 /* Whether that mark stands there. */
 static bool stands(const cx_log_window *window, cx_log_point *point)
 {
@@ -71,7 +87,8 @@ static bool stands(const cx_log_window *window, cx_log_point *point)
         cx_io_read_at(io, window->file, "segment", bytes, sizeof bytes, place, &got, NULL);
     if (cx_failed(status) || got != sizeof bytes || memcmp(bytes, point->mark, sizeof bytes) != 0 ||
         !cx_log_mark_decode(bytes, window->seed, place, &mark) ||
-        mark.commit < header->first_commit || mark.commit == UINT64_MAX)
+        mark.commit < header->first_commit || mark.commit == UINT64_MAX ||
+        !may_be_border(window, point->offset))
         return false;
     point->commits = mark.commit + 1;
     return true;

@@ -104,7 +104,7 @@ def stop_the_server():
 def tables_are_made_once_and_not_for_another_fleet():
     with Place(tables=False) as p:
         check("NoFleet" in p.fleet("status", code=2))
-        check("ran 4 migrations" in p.fleet("init", "--no-standby"))
+        check("ran 5 migrations" in p.fleet("init", "--no-standby"))
         first = p.fleet_json("status")
         check("up to date" in p.fleet("init", "--no-standby"))
         check(p.fleet_json("status")["id"] == first["id"] and len(first["id"]) == 32 and not first["strict"], first)
@@ -142,7 +142,27 @@ def a_node_role_cannot_change_what_is_committed():
         home = url().replace("cortex@", "worker@")
         p.ok("append", "note.x", "as a node", "--actor", "alice", "--home", home)
         p.ok("verify", "--home", home)
+        for n in range(24):
+            p.ok("append", "note.x", "-", "--actor", "alice", "--home", home, input=b"%d" % n * 250_000)
+        check(server().sql("SELECT octet_length(trail) FROM cortex_fleet.cx_part") == "48", "no place to begin was left")
         server().sql("DROP ROLE worker")
+
+
+@test
+def a_wrong_place_to_begin_changes_nothing():
+    changes = {"none": "NULL", "zeros": "decode(repeat('00', 48), 'hex')", "ones": "decode(repeat('ff', 48), 'hex')",
+               "another place": "set_byte(trail, 11, get_byte(trail, 11) # 8)", "another mark": "set_byte(trail, 30, get_byte(trail, 30) # 1)"}
+    with Place() as p:
+        for n in range(24):
+            p.ok("append", "note.x", "-", "--actor", "alice", "--home", url(), input=b"%d" % n * 250_000)
+        for n, (what, value) in enumerate(changes.items()):
+            roots, verified = (p.ok(*words, "--json", "--home", url()) for words in (("roots", "--actor", "alice"), ("verify",)))
+            server().sql(f"UPDATE cortex_fleet.cx_part SET trail = {value}")
+            check(p.ok("roots", "--actor", "alice", "--json", "--home", url()) == roots, what, "roots")
+            check(p.ok("verify", "--json", "--home", url()) == verified, what, "verify")
+            p.ok("append", "note.x", f"after {what}", "--actor", "alice", "--home", url())
+            check(f"({25 + n} entries" in p.ok("roots", "--home", url()).replace(", ", " ("), what, p.ok("roots", "--home", url()))
+        check("ok    chains" in p.fleet("doctor", "--chains"), "the chain")
 
 
 @test
@@ -290,7 +310,10 @@ def a_part_moves_to_another_database():
         p.fleet("add", "elsewhere")
         p.fill(["alice"], home=url("elsewhere"))
         roots = p.ok("roots", "--json", "--actor", "alice", "--home", url("elsewhere"))
+        server().sql("UPDATE cortex_fleet.cx_part SET trail = decode(repeat('07', 48), 'hex') WHERE name = 'elsewhere'")
         p.fleet("move", "elsewhere", "--to", other)
+        trail = server().sql("SELECT encode(trail, 'hex') FROM cortex_fleet.cx_part WHERE name = 'elsewhere'", database="other")
+        check(trail == "07" * 48, "where reading begins", trail)
         check(p.ok("roots", "--json", "--actor", "alice", "--home", other + "#elsewhere") == roots, "roots")
         # Where to is not among the events: an address may have a password.
         told = str(server().sql("SELECT p.name || ' ' || e.detail || '.' FROM cortex_fleet.cx_event e JOIN "

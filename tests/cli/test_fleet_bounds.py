@@ -272,11 +272,11 @@ def tables_of_an_earlier_version_are_told(database):
         f.sql("CREATE TABLE cortex_fleet.kept AS SELECT * FROM cortex_fleet.cx_migration WHERE number > 1; "
               "DELETE FROM cortex_fleet.cx_migration WHERE number > 1; DROP TABLE cortex_fleet.cx_balance; "
               "ALTER TABLE cortex_fleet.cx_node DROP balances, DROP counts; DROP INDEX cortex_fleet.cx_node_part; "
-              "DROP INDEX cortex_fleet.cx_event_kind; ALTER TABLE cortex_fleet.cx_part DROP quota_bytes, DROP base, DROP base_head, DROP base_num")
+              "DROP INDEX cortex_fleet.cx_event_kind; ALTER TABLE cortex_fleet.cx_part DROP quota_bytes, DROP base, DROP base_head, DROP base_num, DROP trail")
         for words in (["fleet", "parts"], ["append", "note.x", "text"]):
             said = f.run(*words, code=3)
             check("cortex fleet init" in said, said)
-        check("ran 3 migrations" in f.run("fleet", "init"))
+        check("ran 4 migrations" in f.run("fleet", "init"))
         f.run("append", "note.x", "text")
         f.run("fleet", "quota", f.part, "--bytes", "1G")
 

@@ -47,6 +47,7 @@ CX_TEST(chain_makes_sql_for_a_dba)
     CHECK(cx_fleet_sql(2, &sql) && strstr(sql.data, "quota_bytes") != NULL);
     CHECK(cx_fleet_sql(3, &sql) && strstr(sql.data, "cx_balance") != NULL);
     CHECK(cx_fleet_sql(4, &sql) && strstr(sql.data, "cx_node") != NULL);
-    CHECK(!cx_fleet_sql(0, &sql) && !cx_fleet_sql(5, &sql));
+    CHECK(cx_fleet_sql(5, &sql) && strstr(sql.data, "trail bytea") != NULL);
+    CHECK(!cx_fleet_sql(0, &sql) && !cx_fleet_sql(6, &sql));
     CHECK(strstr(cx_fleet_roles_sql().data, "cortex_fleet_node") != NULL);
 }

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "crypto/api.h"
 #include "db/pg.h"
 #include "fleet/files_internal.h"
-#include "log/log.h"
+#include "log/internal.h"
 #include "tests/support/folder.h"
 #include "tests/support/log_model.h"
 #include "tests/test.h"
@@ -885,6 +886,294 @@ CX_TEST(files_carry_a_log)
     leave(&b);
     leave(&a);
     log_model_done(&m);
+}
+
+/* --- where reading of the log begins ---------------------------------------------------------- */
+
+enum {
+    LONG_SEGMENT = 1 << 20,
+    STEP = 16 << 10,
+    RECORD_BYTES = 2000,
+    NEAR = 2 * STEP + 7 * RECORD_BYTES /* and headers, and the last group once more */
+};
+
+/* Of the segment, up to `data_end`: after it are zeros that no row has. */
+static uint64_t read_below, data_end;
+static int64_t (*real_pread)(const cx_io *io, cx_file file, void *data, size_t size,
+                             uint64_t offset);
+
+static int64_t counting_pread(const cx_io *io, cx_file file, void *data, size_t size,
+                              uint64_t offset)
+{
+    int64_t got = real_pread(io, file, data, size, offset);
+    if (got > 0 && offset < data_end)
+        read_below += (uint64_t)got < data_end - offset ? (uint64_t)got : data_end - offset;
+    return got;
+}
+
+typedef struct trail_test {
+    const char *url, *part;
+    char folder[PATH_SIZE];
+    log_model m;
+    uint64_t commits;
+} trail_test;
+
+/* As another process, which reads or writes; at most, or at least so much is read. */
+static cx_log *open_counted(trail_test *t, sight *s, cx_io *io, bool read_only, uint64_t most,
+                            uint64_t least)
+{
+    cx_log *log = NULL;
+    cx_log_opened opened = {0};
+    cx_err err;
+    if (!look(s, t->url, t->part, read_only))
+        return NULL;
+    *io = *s->io;
+    real_pread = io->pread;
+    io->pread = counting_pread;
+    const cx_log_options options = {
+        .io = io, .segment_bytes = LONG_SEGMENT, .trail_bytes = STEP, .read_only = read_only};
+    read_below = 0;
+    CHECK_STATUS(cx_log_open(t->folder, &options, &log, &opened, &err), &err);
+    CHECK_INT(opened.commit_count, t->commits);
+    CHECK_INT(opened.torn_bytes, 0);
+    if (read_below > most || read_below < least)
+        cx_test_fail(__FILE__, __LINE__, "%llu of %llu bytes were read",
+                     (unsigned long long)read_below, (unsigned long long)data_end);
+    return log;
+}
+
+static void check_opened(trail_test *t, bool read_only, uint64_t most, uint64_t least)
+{
+    sight s;
+    cx_io io;
+    cx_log *log = open_counted(t, &s, &io, read_only, most, least);
+    cx_log_close(log);
+    leave(&s);
+}
+
+static void add_commits(trail_test *t, cx_log *log, int count)
+{
+    const size_t sizes[1][2] = {{RECORD_BYTES, 90}};
+    cx_err err;
+    for (int i = 0; i < count; i++) {
+        uint64_t commit = 0;
+        CHECK_STATUS(log_model_submit(&t->m, log, sizes, 1, &commit, &err), &err);
+        CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
+        log_model_ack(&t->m, commit);
+    }
+    const cx_log_place *last = &t->m.frames.items[t->m.frames.count - 1].place;
+    data_end = last->offset + last->size_bytes;
+    t->commits += (uint64_t)count;
+}
+
+static void make_trail_test(trail_test *t, const char *url, const char *part, sight *s, int commits)
+{
+    cx_err err;
+    *t = (trail_test){.url = url, .part = part};
+    give_back(s);
+    (void)at(s, "log", t->folder);
+    log_model_init(&t->m);
+    const cx_log_options options = {
+        .io = s->io, .segment_bytes = LONG_SEGMENT, .trail_bytes = STEP};
+    cx_log *log = NULL;
+    CHECK_STATUS(cx_log_create(t->folder, &options, &err), &err);
+    CHECK_STATUS(cx_log_open(t->folder, &options, &log, NULL, &err), &err);
+    if (log != NULL)
+        add_commits(t, log, commits);
+    cx_log_close(log);
+}
+
+static bool trail_of(const trail_test *t, uint8_t out[CX_FLEET_TRAIL])
+{
+    cx_fleet *fleet = NULL;
+    cx_fleet_part part;
+    bool there = false;
+    cx_err err;
+    const cx_fleet_options options = {.node = "tester", .read_only = true};
+    CHECK_STATUS(cx_fleet_open(t->url, &options, &fleet, &err), &err);
+    if (fleet == NULL)
+        return false;
+    CHECK_STATUS(cx_fleet_find(fleet, cx_str_z(t->part), &part, &err), &err);
+    CHECK_STATUS(cx_fleet_read_trail(fleet, part.number, out, &there, &err), &err);
+    cx_fleet_close(fleet);
+    return there;
+}
+
+static void set_trail(const trail_test *t, const uint8_t bytes[CX_FLEET_TRAIL])
+{
+    char hex[2 * CX_FLEET_TRAIL + 1] = "", what[200];
+    cx_hex_encode(cx_bytes_from(bytes, CX_FLEET_TRAIL), hex);
+    (void)snprintf(what, sizeof what, "trail = decode('%.*s', 'hex')", 2 * CX_FLEET_TRAIL, hex);
+    change_row(t->url, t->part, what);
+}
+
+static void set_crc(const uint8_t id[16], uint8_t note[CX_FLEET_TRAIL])
+{
+    cx_log_put_u32(note + CX_FLEET_TRAIL - 4,
+                   cx_crc32c_add(cx_crc32c_add(0, id, 16), note, CX_FLEET_TRAIL - 4));
+}
+
+static void id_of(trail_test *t, uint8_t id[16])
+{
+    sight s;
+    cx_io io;
+    cx_log *log = open_counted(t, &s, &io, true, UINT64_MAX, 1);
+    if (log != NULL)
+        cx_log_home_id(log, id);
+    cx_log_close(log);
+    leave(&s);
+}
+
+CX_TEST(files_have_where_reading_of_the_log_begins)
+{
+    OWN_PART(a);
+    sight b;
+    cx_io io;
+    trail_test t;
+    uint8_t before[CX_FLEET_TRAIL], after[CX_FLEET_TRAIL];
+    make_trail_test(&t, url, part, &a, 60);
+    CHECK(trail_of(&t, before) && data_end > 2 * NEAR);
+    check_opened(&t, true, NEAR, 1);
+    for (int i = 0; i < 4; i++) { /* it moves on with each process that writes */
+        cx_log *log = open_counted(&t, &b, &io, false, NEAR, 1);
+        REQUIRE(log != NULL);
+        add_commits(&t, log, 13);
+        CHECK(log_model_check(&t.m, log, t.commits, false));
+        cx_log_close(log);
+        leave(&b);
+    }
+    CHECK(trail_of(&t, after) && memcmp(before, after, sizeof before) != 0);
+    check_opened(&t, true, NEAR, 1);
+    /* A part of before has none, and its first writer leaves one. */
+    change_row(url, part, "trail = NULL");
+    check_opened(&t, true, UINT64_MAX, data_end);
+    cx_log *log = open_counted(&t, &b, &io, false, UINT64_MAX, data_end);
+    cx_log_close(log);
+    leave(&b);
+    check_opened(&t, true, NEAR, 1);
+    leave(&a);
+    log_model_done(&t.m);
+}
+
+/* Whatever the database says, the log ends where it ends. */
+CX_TEST(files_do_not_believe_where_reading_of_the_log_begins)
+{
+    OWN_PART(a);
+    trail_test t, other;
+    sight c;
+    char other_part[64];
+    uint8_t right[CX_FLEET_TRAIL], wrong[CX_FLEET_TRAIL], id[16] = {0};
+    make_trail_test(&t, url, part, &a, 40);
+    REQUIRE(trail_of(&t, right));
+    id_of(&t, id);
+    for (size_t i = 0; i < sizeof right; i += 3) {
+        memcpy(wrong, right, sizeof wrong);
+        wrong[i] ^= 0x20;
+        if (i + 4 < sizeof right)
+            set_crc(id, wrong);
+        set_trail(&t, wrong);
+        check_opened(&t, true, UINT64_MAX, data_end / 2);
+    }
+    memcpy(wrong, right, sizeof wrong);
+    wrong[20] ^= 1; /* and a checksum that does not fit */
+    set_trail(&t, wrong);
+    check_opened(&t, false, UINT64_MAX, data_end / 2);
+    check_opened(&t, true, NEAR, 1); /* the writer left a true one */
+    REQUIRE(new_part(url, other_part) && look(&c, url, other_part, false));
+    uint64_t end = data_end;
+    make_trail_test(&other, url, other_part, &c, 40);
+    REQUIRE(trail_of(&other, wrong));
+    data_end = end;
+    set_trail(&t, wrong);
+    check_opened(&t, true, UINT64_MAX, data_end / 2);
+    check_opened(&t, false, UINT64_MAX, data_end / 2);
+    leave(&c);
+    leave(&a);
+    log_model_done(&other.m);
+    log_model_done(&t.m);
+}
+
+/* A record that has a mark of the commit 5000 where it comes to lie, and a note that names it. */
+static void add_forged_record(trail_test *t, cx_log *log, uint8_t note[CX_FLEET_TRAIL])
+{
+    enum { BEFORE = 1000 };
+    uint8_t id[16], bytes[3 * BEFORE] = {0};
+    uint64_t commit = 0, place = data_end + CX_LOG_MARK_SIZE + CX_LOG_FRAME_HEAD_SIZE + BEFORE;
+    const cx_log_mark mark = {.frame_count = 1, .commit = 5000, .group_bytes = 100};
+    const cx_log_frame record = {.guarded = {bytes, sizeof bytes}};
+    cx_err err;
+    cx_log_home_id(log, id);
+    cx_log_mark_encode(&mark, cx_log_seed(id, 0), place, bytes + BEFORE);
+    CHECK_STATUS(cx_log_submit(log, &record, 1, NULL, &commit, &err), &err);
+    CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
+    CHECK_INT(commit, t->commits);
+    t->commits++;
+    cx_log_put_u32(note, 0);
+    cx_log_put_u64(note + 4, place + CX_LOG_MARK_SIZE);
+    memcpy(note + 12, bytes + BEFORE, CX_LOG_MARK_SIZE);
+    set_crc(id, note);
+}
+
+static bool began(const sight *s, cx_file file, uint64_t offset)
+{
+    bool yes = false;
+    CHECK_INT(s->io->write_began(s->io, file, offset, &yes), 0);
+    return yes;
+}
+
+CX_TEST(files_know_where_a_write_began)
+{
+    OWN_PART(a);
+    sight b;
+    cx_io io;
+    trail_test t;
+    uint8_t note[CX_FLEET_TRAIL];
+    bool yes;
+    cx_file file, lock;
+    make_trail_test(&t, url, part, &a, 40);
+    cx_log *log = open_counted(&t, &b, &io, false, NEAR, 1);
+    REQUIRE(log != NULL);
+    add_forged_record(&t, log, note);
+    cx_log_close(log);
+    leave(&b);
+    set_trail(&t, note);
+    check_opened(&t, true, UINT64_MAX, data_end);
+    check_opened(&t, false, UINT64_MAX, data_end);
+    check_opened(&t, true, NEAR + 2 * RECORD_BYTES, 1); /* nothing was overwritten */
+    REQUIRE(look(&b, url, part, true));
+    CHECK_INT(open_at(&b, "log/000000.seg", CX_IO_READ, &file), 0);
+    for (size_t i = 0; i < t.m.frames.count; i++) {
+        uint64_t offset = t.m.frames.items[i].place.offset;
+        CHECK(began(&b, file, offset) == (offset % CX_FLEET_CHUNK != 0));
+        CHECK(!began(&b, file, offset + 8) && !began(&b, file, offset + 1000));
+    }
+    CHECK(!began(&b, file, CX_FLEET_CHUNK) && !began(&b, file, cx_log_get_u64(note + 4)));
+    CHECK(!began(&b, file, UINT64_C(1) << 40));
+    CHECK_INT(open_at(&b, "log/lock", CX_IO_READ, &lock), 0);
+    CHECK_INT(b.io->write_began(b.io, lock, 0, &yes), -ENOTSUP);
+    CHECK_INT(b.io->close(b.io, lock), 0);
+    CHECK_INT(b.io->close(b.io, file), 0);
+    leave(&b);
+    leave(&a);
+    log_model_done(&t.m);
+}
+
+/* Who lost the part leaves nothing in its row. */
+CX_TEST(files_of_a_fenced_owner_leave_no_place_to_begin)
+{
+    OWN_PART(a);
+    trail_test t;
+    uint8_t before[CX_FLEET_TRAIL], after[CX_FLEET_TRAIL], mine[CX_FLEET_TRAIL] = {1};
+    cx_err err;
+    make_trail_test(&t, url, part, &a, 40);
+    REQUIRE(trail_of(&t, before) && own(&a) == 0);
+    cx_lock_enter(&a.files->writer_lock);
+    change_row(url, part, "epoch = epoch + 1, owner = 'other/0123456789abcdef'");
+    CHECK_STATUS(cx_fleet_write_trail(a.files->writer, &a.files->part, mine, &err), &err);
+    CHECK(trail_of(&t, after) && memcmp(before, after, sizeof before) == 0);
+    cx_lock_leave(&a.files->writer_lock);
+    leave(&a);
+    log_model_done(&t.m);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */

@@ -2,8 +2,9 @@
  * test_trail.c - where reading of the last segment begins when a log is opened: near its end, and
  * at its beginning whenever the note about that is not true.
  */
-#include "log/log.h"
+#include "log/internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -293,5 +294,117 @@ CX_TEST(trail_scans_begin_there_too)
         cx_log_scan_end(scan);
     }
     cx_log_close(log);
+    drop(&p);
+}
+
+/* --- a mark in a record ----------------------------------------------------------------------- */
+
+/* What a note names: the place after a mark. */
+static void make_note(const uint8_t id[16], uint64_t offset, const uint8_t mark[CX_LOG_MARK_SIZE],
+                      uint8_t out[POINT_SIZE])
+{
+    cx_log_put_u32(out, 0);
+    cx_log_put_u64(out + 4, offset);
+    memcpy(out + 12, mark, CX_LOG_MARK_SIZE);
+    cx_log_put_u32(out + POINT_SIZE - 4,
+                   cx_crc32c_add(cx_crc32c_add(0, id, 16), out, POINT_SIZE - 4));
+}
+
+/* A record that has, where it comes to lie, a mark as if of commit `commit`, and as many whole
+ * groups after it; the note names that mark. */
+static void add_forged(place *p, cx_log *log, uint64_t commit, int groups)
+{
+    enum { BEFORE = 4000 };
+    uint8_t id[16], note[POINT_SIZE], bytes[3 * BEFORE] = {0};
+    uint64_t done = 0, body = data_end + CX_LOG_MARK_SIZE + CX_LOG_FRAME_HEAD_SIZE, at = BEFORE;
+    cx_err err;
+    cx_log_home_id(log, id);
+    uint32_t seed = cx_log_seed(id, 0);
+    cx_log_mark mark = {.frame_count = 1, .commit = commit, .group_bytes = 100};
+    cx_log_mark_encode(&mark, seed, body + at, bytes + at);
+    at += CX_LOG_MARK_SIZE;
+    make_note(id, body + at, bytes + at - CX_LOG_MARK_SIZE, note);
+    for (int i = 0; i < groups; i++) {
+        const cx_log_frame frame = {.guarded = cx_str_bytes(CX_STR("forged"))};
+        cx_log_frame_encode(&frame, seed, body + at, bytes + at);
+        mark.commit++;
+        mark.group_bytes = cx_log_frame_bytes(frame.guarded.size, 0);
+        mark.heads_crc = cx_crc32c_add(0, bytes + at, CX_LOG_FRAME_HEAD_SIZE);
+        at += mark.group_bytes;
+        cx_log_mark_encode(&mark, seed, body + at, bytes + at);
+        at += CX_LOG_MARK_SIZE;
+    }
+    const cx_log_frame record = {.guarded = {bytes, sizeof bytes}};
+    CHECK_STATUS(cx_log_submit(log, &record, 1, NULL, &done, &err), &err);
+    CHECK_STATUS(cx_log_wait(log, done, &err), &err);
+    CHECK_INT(done, p->m.acked);
+    put(p, "lock", POINT_AT, note, sizeof note);
+}
+
+static void check_count(place *p, const cx_log_options *options, uint64_t commits)
+{
+    cx_log_opened opened = {0};
+    cx_log *log = open_log(p, options, &opened);
+    CHECK_INT(opened.commit_count, commits);
+    CHECK_INT(opened.torn_bytes, 0);
+    cx_log_close(log);
+}
+
+/* Only a note that was forged as well leads there.  What follows it is the end of a log by itself,
+ * and taken for that it would be overwritten. */
+CX_TEST(trail_a_mark_in_a_record_is_no_place_to_begin)
+{
+    static const struct {
+        uint64_t commit;
+        int groups;
+    } forged[] = {{5000, 0}, {5000, 3}, {30, 0}, {30, 2}, {29, 0}, {29, 4}, {0, 0}};
+    for (size_t i = 0; i < CX_COUNT_OF(forged); i++) {
+        place p;
+        make(&p, 30);
+        cx_log *log = open_log(&p, &p.writing, NULL);
+        REQUIRE(log != NULL);
+        add_forged(&p, log, forged[i].commit, forged[i].groups);
+        cx_log_close(log);
+        check_count(&p, &p.reading, 31);
+        check_count(&p, &p.writing, 31);
+        check_count(&p, &p.reading, 31); /* nothing was overwritten */
+        drop(&p);
+    }
+}
+
+/* --- where it can be told where a write began ------------------------------------------------- */
+
+static uint64_t asked_at;
+static int told;
+static bool told_began;
+
+static int telling_write_began(const cx_io *io, cx_file file, uint64_t offset, bool *out_began)
+{
+    CHECK(io != NULL && file >= 0);
+    asked_at = offset;
+    *out_began = told_began;
+    return told;
+}
+
+CX_TEST(trail_a_place_where_no_write_began_is_not_believed)
+{
+    place p;
+    uint8_t note[POINT_SIZE];
+    make(&p, 200);
+    get(&p, "lock", POINT_AT, note, sizeof note);
+    p.io.write_began = telling_write_began;
+    told_began = true;
+    check_open(&p, &p.reading, NEAR, 1);
+    CHECK_INT(asked_at, cx_log_get_u64(note + 4));
+    told_began = false;
+    check_open(&p, &p.reading, UINT64_MAX, data_end);
+    told_began = true;
+    told = -EIO;
+    check_open(&p, &p.reading, UINT64_MAX, data_end);
+    told = -ENOTSUP; /* it cannot tell */
+    told_began = false;
+    check_open(&p, &p.reading, NEAR, 1);
+    check_open(&p, &p.writing, NEAR, 1);
+    told = 0;
     drop(&p);
 }
