@@ -190,12 +190,52 @@ static void add_place(places *all, const char *path, view as)
     add_place_copy(all, path, path, as);
 }
 
+/* `folder`, writable as `outer` is; unless something else is said of it or of a folder above it. */
+static void hold_folder(places *all, const place *outer, cx_str folder)
+{
+    const char *path = cx_arena_copy_str(all->arena, folder).data;
+    all->failed |= path == NULL;
+    for (size_t i = 0; i < all->list.count && path != NULL; i++) {
+        const place *at = &all->list.items[i];
+        if (strlen(at->path) > strlen(outer->path) && is_path_below(path, at->path) &&
+            (at->as != VIEW_WRITE || strcmp(at->path, path) == 0))
+            return;
+    }
+    if (path != NULL)
+        add_place_copy(
+            all, path,
+            cx_arena_printf(all->arena, "%s%s", outer->source, path + strlen(outer->path)).data,
+            VIEW_WRITE);
+}
+
 /* A parent folder sorts before what is below it. */
 static int compare_places(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     int order = strcmp(x->path, y->path);
     return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+/* A folder between a writable one and what is hidden or read-only in it could be renamed, and
+ * another put in its place, which programs outside would take for the protected one.  A mount point
+ * cannot be renamed, so each such folder becomes one; it stays writable. */
+static void hold_folders_between(places *all)
+{
+    size_t count = all->list.count;
+    for (size_t i = 0; i < count && !all->failed; i++) {
+        const place outer = all->list.items[i];
+        for (size_t k = 0; k < count && outer.as == VIEW_WRITE && !all->failed; k++) {
+            const char *inner = all->list.items[k].path;
+            size_t start = strlen(outer.path);
+            cx_facts facts;
+            if (start == 1 || strcmp(inner, outer.path) == 0 || !is_path_below(inner, outer.path) ||
+                cx_failed(cx_path_facts(inner, true, &facts, NULL)))
+                continue;
+            for (size_t end = start + 1; inner[end] != 0 && !all->failed; end++)
+                if (inner[end] == '/')
+                    hold_folder(all, &outer, cx_str_from(inner, end));
+        }
+    }
 }
 
 static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec, places *all,
@@ -222,6 +262,7 @@ static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec,
         }
     }
     add_place(all, spec->worktree, spec->read_only ? VIEW_READ : VIEW_WRITE);
+    hold_folders_between(all);
     if (all->failed)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < all->list.count; i++)

@@ -2,6 +2,7 @@
 """`cortex exec`: a command in a sandbox, with its network through the recording proxy; programs that
 people use, and attacks from inside (docs/exec.md, docs/formats/egress.md)."""
 import contextlib
+import hashlib
 import http.server
 import io
 import json
@@ -200,6 +201,71 @@ def what_may_be_written(p):
     expect(p.exec("--write", other, "--", "sh", "-c", f"touch {other}/y && ! touch there"), 0)
     expect(p.exec("--", "true", cwd=p.folder), 2, err="--write")
     expect(p.exec("--write", p.home, "--", "true"), 2, err="data directory")
+
+
+@sandboxed
+def a_link_does_not_open_a_protected_name(p):
+    (p.work / "conf/claude").mkdir(parents=True)
+    (p.work / ".claude").symlink_to("conf/claude")
+    for script in ("echo x > .claude/settings.json", "echo x > conf/claude/settings.json", "mv conf other",
+                   "rm -rf conf/claude"):
+        check(p.exec("--", "sh", "-c", script).returncode != 0, script)
+        check(p.entries("exec.end")[-1]["made"] == [], script)
+    check(list((p.work / "conf/claude").iterdir()) == [], "written through a link")
+    (p.work / ".codex").symlink_to("later")  # leads to nothing yet
+    expect(p.exec("--", "sh", "-c", "mkdir later; echo x > .codex/config.toml"), 0, err=".codex, which other programs")
+    check(p.entries("exec.end")[-1]["made"] == [str(p.work / ".codex")], p.entries("exec.end")[-1])
+
+
+@sandboxed
+def directories_of_git_are_never_writable(p):
+    p.ok("exec", "--", "git", "init", "-q", "--bare", p.work / "bare.git", cwd=p.work)
+    for words in (["init", "-q", "repo"], ["-C", "repo", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q",
+                                           "--allow-empty", "-m", "x"], ["-C", "repo", "worktree", "add", "-q", "../tree"]):
+        check(subprocess.run(["git", *words], cwd=p.work, check=False).returncode == 0, words)
+    for folder in ("bare.git", "bare.git/hooks", "repo/.git", "repo/.git/hooks", "repo/.git/worktrees/tree"):
+        for done in (p.exec("--", "touch", "x", cwd=p.work / folder),
+                     p.exec("--write", p.work / folder, "--", "touch", p.work / folder / "x")):
+            expect(done, 2, err="is a directory of git")
+        check(not (p.work / folder / "x").exists(), folder)
+        expect(p.exec("--read-only", "--", "true", cwd=p.work / folder), 0)
+    expect(p.exec("--", "touch", "x", cwd=p.work / "tree"), 0)
+    # Not named, and of other programs.
+    (p.work / "repo/.claude/hooks").mkdir(parents=True)
+    expect(p.exec("--", "touch", "x", cwd=p.work / "repo/.claude/hooks"), 2, err="--write PATH")
+    expect(p.exec("--write", ".", "--", "touch", "x", cwd=p.work / "repo/.claude/hooks"), 0)
+
+
+@sandboxed
+def a_planted_bare_repository_is_told(p):
+    expect(p.exec("--", "git", "init", "-q", "--bare", "."), 0, err="HEAD, which other programs obey")
+    check(p.entries("exec.end")[-1]["made"] == [str(p.work / "HEAD")], p.entries("exec.end")[-1])
+
+
+@sandboxed
+def folders_above_what_is_hidden_stay_where_they_are(p):
+    home = p.work / "a/b/home"
+    home.parent.mkdir(parents=True)
+    p.ok("init", "--home", home)
+    script = ("touch a/here a/b/here; ls a/b/home && ! mv a c && ! mv a/b a/c && ! mv -T a/b/home a/b/c && "
+              "! rm -rf a && mkdir a/d && mv a/d a/e")
+    expect(p.exec("--home", home, "--", "sh", "-c", script), 0)
+    check((home / "config.json").exists() or any(home.iterdir()), "the data directory was replaced")
+    check((p.work / "a/e").exists(), list(p.work.rglob("*")))
+
+
+@sandboxed
+def what_was_shown_and_given_is_recorded(p):
+    other = p.folder / "other"
+    other.mkdir()
+    words = ["sh", "-c", "true", "x" * 70000, "after what is kept"]
+    expect(p.exec("--read", other, "--env", "WANTED", "--env", "UNSET", "--", *words, env={"WANTED": "s3cret"}), 0)
+    start = p.entries("exec.start")[-1]
+    check(start["read"] == [str(other)] and start["env"] == ["WANTED"], start)
+    check("s3cret" not in json.dumps(start), start)
+    whole = b"".join(word.encode() + b"\0" for word in words)
+    check(len("".join(start["argv"])) == 64 << 10 and start["argv_bytes"] == len(whole), start["argv_bytes"])
+    check(start["argv_sha256"] == hashlib.sha256(whole).hexdigest(), start["argv_sha256"])
 
 
 @sandboxed

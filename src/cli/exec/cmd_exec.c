@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/exec/exec_places.h"
 #include "cli/ledger/ledger.h"
 #include "cli/run/exec_policy.h"
 #include "cli/run/run_ledger.h"
@@ -20,9 +21,6 @@
 #include "sandbox/api.h"
 
 #define TIMEOUT_S_MAX 86400
-#define BINDS_MAX 64
-#define WRITES_MAX 16
-#define WATCHED_MAX ((size_t)WRITES_MAX * 16)
 #define ARGV_BYTES_KEPT ((size_t)64 << 10)
 
 static atomic_bool end_requested;
@@ -44,12 +42,6 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-/* A protected name that cannot be made read-only: it does not exist yet, or is a link. */
-typedef struct watched_name {
-    const char *path;
-    uint64_t link; /* its inode; 0 = does not exist */
-} watched_name;
-
 typedef struct exec_job {
     cx_cli *cli;
     const cx_cli_args *args;
@@ -60,147 +52,13 @@ typedef struct exec_job {
     cx_cli_run_ledger ledger;
     cx_str actor;
     char id[CX_RUN_ID_SIZE + 1]; /* "exec_.." */
-    const char *cwd;
-    const char *writes[WRITES_MAX];
-    size_t write_count;
-    cx_sandbox_bind binds[BINDS_MAX];
-    size_t bind_count;
-    watched_name watched[WATCHED_MAX];
-    size_t watched_count;
+    cx_cli_exec_places at;
     cx_sandbox *box;
     cx_egress *egress;
     cx_egress_totals totals;
     cx_sandbox_result result;
     bool started;
 } exec_job;
-
-/* --- places ----------------------------------------------------------------------------------- */
-
-/* What programs outside of the sandbox obey later: read-only in each writable folder. */
-static const char *const protected_names[] = {
-    ".git",    ".claude",   ".codex",       ".gemini", ".cursor", ".copilot", ".opencode",
-    ".github", ".mcp.json", ".claude.json", ".vscode", ".idea",   ".envrc",   "policies",
-};
-
-static bool is_below(const char *path, const char *folder)
-{
-    size_t size = strlen(folder);
-    if (size == 1)
-        return true;
-    return strncmp(path, folder, size) == 0 && (path[size] == '/' || path[size] == 0);
-}
-
-static cx_status real_path(exec_job *j, const char *path, const char **out, cx_err *err)
-{
-    cx_buf real;
-    cx_buf_init(&real, j->cli->alloc);
-    cx_status status = cx_path_real(path, &real, err);
-    if (!cx_failed(status)) {
-        *out = cx_arena_copy_str(j->arena, cx_buf_str(&real)).data;
-        status = *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
-    }
-    cx_buf_done(&real);
-    return status;
-}
-
-static cx_status add_bind(exec_job *j, const char *path, bool writable, cx_err *err)
-{
-    if (j->bind_count == BINDS_MAX)
-        return cx_fail(err, CX_E_LIMIT, "more than %d folders are shown", BINDS_MAX);
-    j->binds[j->bind_count++] = (cx_sandbox_bind){path, writable};
-    return CX_SUCCESS;
-}
-
-/* Neither the data directory nor, unless it was named, the whole of the user's folder. */
-static cx_status check_writable(exec_job *j, const char *path, bool named, cx_err *err)
-{
-    const char *home = getenv("HOME"), *real_home = NULL, *data = NULL;
-    cx_err ignored;
-    CX_TRY(real_path(j, j->ledger.path, &data, err));
-    if (is_below(path, data) || (is_below(data, path) && strcmp(path, "/") == 0))
-        return cx_fail(err, CX_E_USAGE, "%s: the data directory is never writable inside", path);
-    if (home == NULL || home[0] != '/' || cx_failed(real_path(j, home, &real_home, &ignored)))
-        return CX_SUCCESS;
-    if (!named && is_below(real_home, path))
-        return cx_fail(err, CX_E_USAGE,
-                       "the working folder %s has your home in it; name what may be written with "
-                       "--write PATH, or nothing with --read-only",
-                       path);
-    return CX_SUCCESS;
-}
-
-static cx_status add_writable(exec_job *j, const char *given, bool named, cx_err *err)
-{
-    const char *path;
-    cx_facts facts;
-    cx_err ignored;
-    CX_TRY(real_path(j, given, &path, err));
-    CX_TRY(check_writable(j, path, named, err));
-    if (j->write_count == WRITES_MAX)
-        return cx_fail(err, CX_E_LIMIT, "option --write: expected at most %d", WRITES_MAX);
-    j->writes[j->write_count++] = path;
-    CX_TRY(add_bind(j, path, true, err));
-    for (size_t i = 0; i < CX_COUNT_OF(protected_names); i++) {
-        cx_str inner = cx_arena_printf(j->arena, "%s/%s", path, protected_names[i]);
-        if (inner.data == NULL)
-            return cx_fail_nomem(err);
-        bool exists = !cx_failed(cx_path_facts(inner.data, false, &facts, &ignored));
-        if (exists && facts.kind != CX_FILE_LINK)
-            CX_TRY(add_bind(j, inner.data, false, err));
-        else if (j->watched_count < WATCHED_MAX)
-            j->watched[j->watched_count++] = (watched_name){inner.data, exists ? facts.inode : 0};
-    }
-    return CX_SUCCESS;
-}
-
-static cx_status add_contract_paths(exec_job *j, cx_err *err)
-{
-    const cx_contract *contract = &j->policy.contract;
-    const char *root = j->has_place ? j->place.worktree : j->cwd;
-    cx_facts facts;
-    cx_err ignored;
-    for (size_t i = 0; i < contract->allowed_paths.count && contract->filesystem != CX_FS_READ_ONLY;
-         i++) {
-        cx_str path =
-            cx_arena_printf(j->arena, "%s/%.*s", root, (int)contract->allowed_paths.items[i].size,
-                            contract->allowed_paths.items[i].data);
-        if (path.data == NULL)
-            return cx_fail_nomem(err);
-        if (cx_failed(cx_path_facts(path.data, true, &facts, &ignored)))
-            cx_cli_complain("exec: note: %s does not exist yet, so nothing can be written there",
-                            path.data);
-        else
-            CX_TRY(add_writable(j, path.data, true, err));
-    }
-    return CX_SUCCESS;
-}
-
-static cx_status find_places(exec_job *j, cx_err *err)
-{
-    const cx_cli_given *given = NULL;
-    bool named = cx_cli_has(j->args, "write");
-    if (named && cx_cli_has(j->args, "read-only"))
-        return cx_fail(err, CX_E_USAGE, "options --write and --read-only exclude each other");
-    if (j->has_place) {
-        const char *common = cx_git_common_dir(j->place.git);
-        CX_TRY(add_bind(j, j->place.worktree, false, err));
-        if (!is_below(common, j->place.worktree))
-            CX_TRY(add_bind(j, common, false, err));
-    }
-    CX_TRY(add_bind(j, j->cwd, false, err));
-    while ((given = cx_cli_next(j->args, "read", given)) != NULL) {
-        const char *path;
-        CX_TRY(real_path(j, given->values[0], &path, err));
-        CX_TRY(add_bind(j, path, false, err));
-    }
-    if (j->policy.has_contract && !named)
-        return add_contract_paths(j, err);
-    if (!named && !cx_cli_has(j->args, "read-only"))
-        return add_writable(j, j->cwd, false, err);
-    while ((given = cx_cli_next(j->args, "write", given)) != NULL)
-        CX_TRY(add_writable(j, given->values[0], true, err));
-    return CX_SUCCESS;
-}
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
@@ -293,25 +151,60 @@ static void put_network(exec_job *j, cx_json_list *list)
     cx_json_put_maybe(list, "commit", j->policy.commit);
 }
 
-static cx_status record_start(exec_job *j, cx_err *err)
+/* At most ARGV_BYTES_KEPT of it; `argv_bytes` and `argv_sha256` are of all words, each with the
+ * zero byte that ends it, so that nothing hides after what is kept. */
+static void put_argv(exec_job *j, cx_json_list *list)
 {
-    cx_json_list list = begin_payload(j, j->arena), argv = cx_json_list_begin(j->arena),
-                 writes = cx_json_list_begin(j->arena);
-    cx_json sandbox;
+    cx_json_list argv = cx_json_list_begin(j->arena);
     size_t kept = 0;
-    for (size_t i = 0; i < j->args->operand_count && kept < ARGV_BYTES_KEPT; i++) {
+    uint64_t bytes = 0;
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    for (size_t i = 0; i < j->args->operand_count; i++) {
         cx_str word = cx_str_z(j->args->operands[i]);
+        bytes += word.size + 1;
+        cx_sha256_add(&hash, word.data, word.size + 1);
+        if (kept == ARGV_BYTES_KEPT)
+            continue;
         if (word.size > ARGV_BYTES_KEPT - kept)
             word.size = ARGV_BYTES_KEPT - kept;
         kept += word.size;
         cx_json_list_add(&argv, cx_json_make_str(cx_json_shown(word, j->arena)));
     }
-    cx_json_put_array(&list, "argv", &argv);
-    cx_json_put_str(&list, "cwd", cx_str_z(j->cwd));
-    for (size_t i = 0; i < j->write_count; i++)
+    const cx_digest digest = cx_sha256_end(&hash);
+    cx_json_put_array(list, "argv", &argv);
+    cx_json_put_uint(list, "argv_bytes", bytes);
+    cx_json_put_digest(list, "argv_sha256", &digest);
+}
+
+/* What the command could see and write, and which variables it was given: names, not values. */
+static void put_places(exec_job *j, cx_json_list *list)
+{
+    cx_json_list writes = cx_json_list_begin(j->arena), reads = cx_json_list_begin(j->arena),
+                 names = cx_json_list_begin(j->arena);
+    const cx_cli_given *given = NULL;
+    cx_json_put_str(list, "cwd", cx_json_shown(cx_str_z(j->at.cwd), j->arena));
+    for (size_t i = 0; i < j->at.write_count; i++)
         cx_json_list_add(&writes,
-                         cx_json_make_str(cx_json_shown(cx_str_z(j->writes[i]), j->arena)));
-    cx_json_put_array(&list, "write", &writes);
+                         cx_json_make_str(cx_json_shown(cx_str_z(j->at.writes[i]), j->arena)));
+    cx_json_put_array(list, "write", &writes);
+    for (size_t i = 0; i < j->at.read_count; i++)
+        cx_json_list_add(&reads,
+                         cx_json_make_str(cx_json_shown(cx_str_z(j->at.reads[i]), j->arena)));
+    cx_json_put_array(list, "read", &reads);
+    while ((given = cx_cli_next(j->args, "env", given)) != NULL)
+        if (getenv(given->values[0]) != NULL)
+            cx_json_list_add(&names,
+                             cx_json_make_str(cx_json_shown(cx_str_z(given->values[0]), j->arena)));
+    cx_json_put_array(list, "env", &names);
+}
+
+static cx_status record_start(exec_job *j, cx_err *err)
+{
+    cx_json_list list = begin_payload(j, j->arena);
+    cx_json sandbox;
+    put_argv(j, &list);
+    put_places(j, &list);
     put_network(j, &list);
     if (j->policy.has_contract) {
         cx_json_put_str(&list, "contract", j->policy.contract.task_id);
@@ -324,25 +217,6 @@ static cx_status record_start(exec_job *j, cx_err *err)
         j->arena, &sandbox, err));
     cx_json_put(&list, "sandbox", sandbox);
     return append(j, CX_KIND_EXEC_START, &list, err);
-}
-
-/* Protected names that the command made, or links that it replaced: programs outside would obey
- * them. */
-static void put_made(exec_job *j, cx_json_list *list)
-{
-    cx_json_list made = cx_json_list_begin(j->arena);
-    cx_facts facts;
-    cx_err err = {0};
-    for (size_t i = 0; i < j->watched_count; i++) {
-        const watched_name *w = &j->watched[i];
-        if (cx_failed(cx_path_facts(w->path, false, &facts, &err)) ||
-            (facts.kind == CX_FILE_LINK && facts.inode == w->link))
-            continue;
-        cx_json_list_add(&made, cx_json_make_str(cx_json_shown(cx_str_z(w->path), j->arena)));
-        cx_cli_complain("exec: the command made %s, which other programs obey: look at it first",
-                        w->path);
-    }
-    cx_json_put_array(list, "made", &made);
 }
 
 static cx_status record_end(exec_job *j, const cx_err *failure, cx_err *err)
@@ -365,7 +239,7 @@ static cx_status record_end(exec_job *j, const cx_err *failure, cx_err *err)
     cx_json_put_uint(&list, "unrecorded", t->unrecorded);
     cx_json_put_uint(&list, "bytes_out", t->bytes_out);
     cx_json_put_uint(&list, "bytes_in", t->bytes_in);
-    put_made(j, &list);
+    cx_cli_exec_places_put_made(&j->at, &list);
     return append(j, CX_KIND_EXEC_END, &list, err);
 }
 
@@ -404,8 +278,9 @@ static cx_status hide_store(exec_job *j, const char *store, const char **out, cx
         cx_arena_printf(j->arena, "%.*s", slash == store ? 1 : (int)(slash - store), store);
     if (folder.data == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 0; i < j->bind_count; i++)
-        if (strcmp(j->binds[i].path, folder.data) == 0 || strcmp(j->binds[i].path, store) == 0)
+    for (size_t i = 0; i < j->at.bind_count; i++)
+        if (strcmp(j->at.binds[i].path, folder.data) == 0 ||
+            strcmp(j->at.binds[i].path, store) == 0)
             return cx_fail(err, CX_E_DENIED,
                            "the store of credentials %s is in a folder that the command would see; "
                            "keep it in a folder of its own",
@@ -424,9 +299,9 @@ static cx_status open_box(exec_job *j, cx_err *err)
     cx_err ignored;
     if (hide == NULL || names == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(real_path(j, j->ledger.path, &real, err));
+    CX_TRY(cx_cli_exec_real_path(j->cli, j->ledger.path, &real, err));
     hide[options.hide_count++] = real;
-    if (store != NULL && !cx_failed(real_path(j, store, &real, &ignored)))
+    if (store != NULL && !cx_failed(cx_cli_exec_real_path(j->cli, store, &real, &ignored)))
         CX_TRY(hide_store(j, real, &hide[options.hide_count++], err));
     while ((given = cx_cli_next(j->args, "env", given)) != NULL)
         names[options.env_name_count++] = given->values[0];
@@ -469,9 +344,9 @@ static cx_status run_command(exec_job *j, cx_err *err)
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     spec.argv = argv;
     spec.path = program;
-    spec.cwd = j->cwd;
-    spec.binds = j->binds;
-    spec.bind_count = j->bind_count;
+    spec.cwd = j->at.cwd;
+    spec.binds = j->at.binds;
+    spec.bind_count = j->at.bind_count;
     spec.run_id = j->id;
     spec.in = CX_SPAWN_IN_FILE;
     spec.input_file = STDIN_FILENO;
@@ -544,7 +419,7 @@ static cx_status prepare(exec_job *j, cx_err *err)
         return cx_fail(err, CX_E_USAGE, "option --timeout: expected at most %d seconds",
                        TIMEOUT_S_MAX);
     CX_TRY(cx_sandbox_supported(err));
-    CX_TRY(real_path(j, ".", &j->cwd, err));
+    CX_TRY(cx_cli_exec_real_path(j->cli, ".", &j->at.cwd, err));
     cx_status status = cx_cli_place_open_at(j->cli, NULL, &j->place, err);
     if (cx_failed(status) && status.code != CX_E_NOT_FOUND)
         return status;
@@ -556,7 +431,11 @@ static cx_status prepare(exec_job *j, cx_err *err)
     (void)snprintf(j->id, sizeof j->id, "exec_%s", run_id + strlen("run_"));
     CX_TRY(cx_cli_run_ledger_open(&j->ledger, j->cli, j->args, j->actor, err));
     j->ledger.committed = true;
-    CX_TRY(find_places(j, err));
+    j->at.cli = j->cli;
+    j->at.repo = j->has_place ? &j->place : NULL;
+    j->at.data = j->ledger.path;
+    CX_TRY(cx_cli_exec_places_find(&j->at, j->args,
+                                   j->policy.has_contract ? &j->policy.contract : NULL, err));
     return open_box(j, err);
 }
 
