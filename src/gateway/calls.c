@@ -99,6 +99,19 @@ static cx_status find_hidden(judging *j, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* A member that the schema says nothing about, and a reader without case takes for one of which it
+ * does. */
+static const cx_json *find_mistaken(const cx_json *input, const cx_gateway_tool *tool)
+{
+    for (uint32_t i = 0; i < input->count; i++) {
+        cx_str name = cx_json_text(&input->members[i].name);
+        for (size_t k = 0; k < tool->property_count; k++)
+            if (cx_gateway_is_mistaken(name, tool->properties[k]))
+                return &input->members[i].name;
+    }
+    return NULL;
+}
+
 static cx_status find_mismatch(judging *j, cx_err *err)
 {
     static const cx_json empty = {.type = CX_JSON_OBJECT};
@@ -108,6 +121,15 @@ static cx_status find_mismatch(judging *j, cx_err *err)
     cx_str why;
     const cx_json *input = j->call.input == NULL ? &empty : j->call.input;
     how.errors_max = 1;
+    const cx_json *mistaken = find_mistaken(input, j->known);
+    if (mistaken != NULL) {
+        why = cx_arena_printf(&j->g->turn,
+                              "the argument \"%.*s\" differs from one of the schema in case only: "
+                              "the server may take it for that one",
+                              (int)mistaken->count, mistaken->text);
+        add_found(j, CX_LIVE_FORBIDDEN, "M05", why);
+        return why.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
     if (j->known->schema == NULL) {
         why = cx_arena_printf(&j->g->turn, "its arguments cannot be checked: %.*s",
                               (int)j->known->schema_problem.size, j->known->schema_problem.data);
@@ -197,11 +219,18 @@ static cx_str call_id(const cx_gateway_message *message)
 /* CX_E_FORMAT: what is wrong with the request. */
 static cx_status read_call(judging *j, cx_err *err)
 {
+    static const char *const known[] = {"name", "arguments"};
     const cx_json *params = j->message->params;
     const cx_json *input = CX_JSON_GET(params, "arguments");
+    const cx_json *mistaken = cx_gateway_mistaken_member(params, known, CX_COUNT_OF(known));
     j->tool = CX_JSON_GET_STR(params, "name");
     if (params == NULL || params->type != CX_JSON_OBJECT)
         return cx_fail(err, CX_E_FORMAT, "/params: expected an object");
+    if (mistaken != NULL)
+        return cx_fail(err, CX_E_FORMAT,
+                       "/params/%.*s: expected no member that differs from \"name\" or "
+                       "\"arguments\" in case only",
+                       (int)mistaken->count, mistaken->text);
     if (j->tool.size == 0 || j->tool.size > CX_GATEWAY_TOOL_NAME_MAX)
         return cx_fail(err, CX_E_FORMAT, "/params/name: expected a text of 1 to 256 bytes");
     if (input != NULL && input->type != CX_JSON_OBJECT)

@@ -165,16 +165,22 @@ static size_t find_held(const cx_gateway *g, cx_str id)
     return g->held_count;
 }
 
-/* Some methods are requests: without an id a server may still act on them, and answer nothing. */
+/* Some methods are requests: without an id the other side may still act on them, and answer
+ * nothing. */
+static bool may_notify(cx_gateway *g, cx_gateway_side from, const cx_gateway_message *m, cx_str raw)
+{
+    if (cx_str_starts(m->method, CX_STR("notifications/")) && !is_refused(g, m->method))
+        return true;
+    cx_gateway_problem(g, from, "a notification that may not pass", m->method, raw.size);
+    return false;
+}
+
 static cx_status client_notification(cx_gateway *g, const cx_gateway_message *m, cx_str raw,
                                      cx_gateway_fate *out, cx_err *err)
 {
     *out = CX_GATEWAY_STOPS;
-    if (!cx_str_starts(m->method, CX_STR("notifications/")) || is_refused(g, m->method)) {
-        cx_gateway_problem(g, CX_GATEWAY_CLIENT, "a notification that may not pass", m->method,
-                           raw.size);
+    if (!may_notify(g, CX_GATEWAY_CLIENT, m, raw))
         return CX_SUCCESS;
-    }
     *out = CX_GATEWAY_PASSES;
     const cx_json *id = m->params == NULL ? NULL : CX_JSON_GET(m->params, "requestId");
     cx_err ignored;
@@ -303,9 +309,14 @@ static cx_status server_message(cx_gateway *g, const cx_gateway_message *m, cx_s
                                 cx_gateway_fate *out, cx_err *err)
 {
     *out = CX_GATEWAY_PASSES;
-    if (m->kind == CX_GATEWAY_REQUEST)
-        return server_request(g, m, raw, out, err);
-    return m->kind == CX_GATEWAY_ANSWER ? server_answer(g, m, raw, out, err) : CX_SUCCESS;
+    switch (m->kind) {
+    case CX_GATEWAY_REQUEST: return server_request(g, m, raw, out, err);
+    case CX_GATEWAY_ANSWER: return server_answer(g, m, raw, out, err);
+    case CX_GATEWAY_NOTIFICATION: break;
+    }
+    if (!may_notify(g, CX_GATEWAY_SERVER, m, raw))
+        *out = CX_GATEWAY_STOPS;
+    return CX_SUCCESS;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -400,11 +411,26 @@ static cx_status check_batch(const cx_gateway *g, const cx_json *root, cx_err *w
     return CX_SUCCESS;
 }
 
+/* Python's text files, and others, end a line at a carriage return, too: what we read as one
+ * message would be several there, and one of them undecided.  As the end of the line it is
+ * harmless. */
+static bool has_inner_return(cx_str line)
+{
+    cx_str inner = cx_gateway_span_trim(line);
+    return inner.size != 0 && memchr(inner.data, '\r', inner.size) != NULL;
+}
+
 static cx_status one_line(cx_gateway *g, cx_gateway_side from, cx_str line, cx_err *err)
 {
     cx_json root;
     cx_err why;
     cx_gateway_fate fate;
+    if (has_inner_return(line)) {
+        (void)cx_fail(&why, CX_E_FORMAT,
+                      "found a carriage return inside of a message: readers differ in whether a "
+                      "line ends there");
+        return stop_unread(g, from, line, CX_GATEWAY_E_PARSE, &why);
+    }
     cx_status status = cx_json_parse(&g->parser, line, &g->turn, &root, &why);
     if (cx_failed(status) && status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);

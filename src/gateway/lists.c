@@ -29,6 +29,20 @@ static unsigned tricks_in(const cx_json *value)
     return found;
 }
 
+/* What a client without case would take for the list, or for a text of a tool, and no pin
+ * covers. */
+static cx_status check_names(const cx_json *object, cx_err *err)
+{
+    static const char *const known[] = {"tools",       "name",         "title",      "description",
+                                        "inputSchema", "outputSchema", "annotations"};
+    const cx_json *mistaken = cx_gateway_mistaken_member(object, known, CX_COUNT_OF(known));
+    if (mistaken == NULL)
+        return CX_SUCCESS;
+    return cx_fail(err, CX_E_FORMAT,
+                   "it has the member \"%.*s\", which differs from one of MCP in case only",
+                   mistaken->count > 100 ? 100 : (int)mistaken->count, mistaken->text);
+}
+
 /* Items that are no tool pass when nothing is hidden; they have no name to be called by. */
 static cx_status read_tools(listing *l, cx_err *err)
 {
@@ -47,6 +61,7 @@ static cx_status read_tools(listing *l, cx_err *err)
         if (name.size == 0 || name.size > CX_GATEWAY_TOOL_NAME_MAX)
             return cx_fail(err, CX_E_FORMAT,
                            "tool %u of the list: /name: expected a text of 1 to 256 bytes", i + 1);
+        CX_TRY(check_names(tool, err));
         cx_gateway_listed *listed = &l->tools[l->count++];
         memset(listed, 0, sizeof *listed);
         listed->tool = tool;
@@ -165,8 +180,11 @@ static cx_status send_rest(listing *l, cx_str raw, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status work(listing *l, cx_err *err)
+static cx_status work(listing *l, const cx_json *result, cx_err *err)
 {
+    CX_TRY(check_names(result, err));
+    if (l->array == NULL) /* no list, so that nothing can be called by it */
+        return CX_SUCCESS;
     CX_TRY(read_tools(l, err));
     CX_TRY(check_pins(l, err));
     for (uint32_t i = 0; i < l->count; i++)
@@ -183,9 +201,7 @@ cx_status cx_gateway_list_answer(cx_gateway *g, const cx_gateway_message *messag
     if (message->result == NULL)
         return CX_SUCCESS;
     l.array = cx_json_get_typed(message->result, CX_STR("tools"), CX_JSON_ARRAY);
-    if (l.array == NULL) /* no list, so that nothing can be called by it */
-        return CX_SUCCESS;
-    cx_status status = work(&l, &why);
+    cx_status status = work(&l, message->result, &why);
     *out = CX_GATEWAY_STOPS;
     if (cx_failed(status)) {
         if (status.code == CX_E_NOMEM)

@@ -31,6 +31,51 @@ cx_status cx_gateway_id_read(const cx_json *value, cx_arena *arena, cx_str *out,
     return status;
 }
 
+/* --- names that differ in case ---------------------------------------------------------------- */
+
+/* The next character as Go's decoder folds it: besides the letters of ASCII, two that Unicode folds
+ * to them. */
+static char fold_next(cx_str text, size_t *at)
+{
+    char c = text.data[*at];
+    size_t left = text.size - *at;
+    if (left >= 2 && memcmp(text.data + *at, "\xc5\xbf", 2) == 0) { /* U+017F, long s */
+        *at += 2;
+        return 's';
+    }
+    if (left >= 3 && memcmp(text.data + *at, "\xe2\x84\xaa", 3) == 0) { /* U+212A, Kelvin */
+        *at += 3;
+        return 'k';
+    }
+    *at += 1;
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool cx_gateway_is_mistaken(cx_str name, cx_str known)
+{
+    size_t a = 0, b = 0;
+    if (cx_str_eq(name, known))
+        return false;
+    while (a < name.size && b < known.size)
+        if (fold_next(name, &a) != fold_next(known, &b))
+            return false;
+    return a == name.size && b == known.size;
+}
+
+const cx_json *cx_gateway_mistaken_member(const cx_json *object, const char *const *known,
+                                          size_t known_count)
+{
+    if (object == NULL || object->type != CX_JSON_OBJECT)
+        return NULL;
+    for (uint32_t i = 0; i < object->count; i++)
+        for (size_t k = 0; k < known_count; k++)
+            if (cx_gateway_is_mistaken(cx_json_text(&object->members[i].name), cx_str_z(known[k])))
+                return &object->members[i].name;
+    return NULL;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
 static cx_status read_answer(const cx_json *value, const cx_json *id, cx_arena *arena,
                              cx_gateway_message *out, cx_err *err)
 {
@@ -50,11 +95,17 @@ static cx_status read_answer(const cx_json *value, const cx_json *id, cx_arena *
 cx_status cx_gateway_message_read(const cx_json *value, cx_arena *arena, cx_gateway_message *out,
                                   cx_err *err)
 {
+    static const char *const known[] = {"jsonrpc", "id", "method", "params", "result", "error"};
     memset(out, 0, sizeof *out);
     if (value->type != CX_JSON_OBJECT)
         return cx_fail(err, CX_E_FORMAT, "found %s, expected an object", cx_json_type_name(value));
     if (!cx_str_is(CX_JSON_GET_STR(value, "jsonrpc"), "2.0"))
         return cx_fail(err, CX_E_FORMAT, "/jsonrpc: expected \"2.0\"");
+    const cx_json *mistaken = cx_gateway_mistaken_member(value, known, CX_COUNT_OF(known));
+    if (mistaken != NULL)
+        return cx_fail(err, CX_E_FORMAT,
+                       "/%.*s: expected no member that differs from one of JSON-RPC in case only",
+                       (int)mistaken->count, mistaken->text);
     const cx_json *method = CX_JSON_GET(value, "method"), *id = CX_JSON_GET(value, "id");
     if (method == NULL)
         return read_answer(value, id, arena, out, err);

@@ -21,6 +21,14 @@ typedef struct cx_gateway_message {
     const cx_json *result, *error;
 } cx_gateway_message;
 
+/* Whether a reader that takes no notice of case, as Go's does, takes `name` for `known`, although
+ * they differ. */
+bool cx_gateway_is_mistaken(cx_str name, cx_str known);
+/* The first member of `object` that would be mistaken for one of `known`, or NULL.  Fine for a
+ * value that is no object. */
+const cx_json *cx_gateway_mistaken_member(const cx_json *object, const char *const *known,
+                                          size_t known_count);
+
 /* JSON-RPC 2.0 §5.1, and one of the range for servers. */
 enum {
     CX_GATEWAY_E_PARSE = -32700,

@@ -125,7 +125,7 @@ static cx_status read_pin(cx_bytes record, cx_arena *arena, cx_gateway_pin *out,
 
 static void put_tricks(cx_json_list *object, unsigned tricks)
 {
-    static const char *const names[] = {"tag", "bidi", "zero_width"};
+    static const char *const names[] = {"tag", "bidi", "zero_width", "control"};
     cx_str texts[CX_COUNT_OF(names)];
     size_t count = 0;
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)

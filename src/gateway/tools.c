@@ -19,18 +19,46 @@ static bool is_pictorial(uint32_t code)
            (code >= 0x1f000 && code <= 0x1faff);
 }
 
+static bool is_selector(uint32_t code)
+{
+    return code >= 0xfe00 && code <= 0xfe0f;
+}
+
+/* What has no width and no ink: format characters, fillers, joiners outside of pictures. */
+static bool is_unseen(uint32_t code, uint32_t before)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0xad, 0xad},     {0x34f, 0x34f},     {0x115f, 0x1160},  {0x17b4, 0x17b5},
+                  {0x180b, 0x180f}, {0x200b, 0x200c},   {0x2060, 0x2065},  {0x206a, 0x206f},
+                  {0x2800, 0x2800}, {0x3164, 0x3164},   {0xfeff, 0xfeff},  {0xffa0, 0xffa0},
+                  {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}};
+    for (size_t i = 0; i < CX_COUNT_OF(ranges); i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return code == 0x200d && !is_pictorial(before);
+}
+
+/* A selector chooses between two shapes of the character before it.  After another selector, or
+ * after a letter of ASCII, it chooses nothing, and is there to be counted. */
+static bool is_idle_selector(uint32_t code, uint32_t before)
+{
+    bool keycap = (before >= '0' && before <= '9') || before == '#' || before == '*';
+    return is_selector(code) && (is_selector(before) || (before < 0x80 && !keycap));
+}
+
 static unsigned trick_of(uint32_t code, uint32_t before)
 {
-    if ((code >= 0xe0000 && code <= 0xe007f) || (code >= 0xe0100 && code <= 0xe01ef))
+    if ((code >= 0xe0000 && code <= 0xe0fff) || is_idle_selector(code, before))
         return CX_GATEWAY_TRICK_TAG;
-    if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x61c)
+    if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+        code == 0x200e || code == 0x200f || code == 0x61c)
         return CX_GATEWAY_TRICK_BIDI;
-    if (code == 0x200d)
-        return is_pictorial(before) ? 0 : CX_GATEWAY_TRICK_ZERO_WIDTH;
-    if (code == 0x200b || code == 0x200c || (code >= 0x2060 && code <= 0x2064) || code == 0xfeff ||
-        code == 0x180e || code == 0xad)
+    if (is_unseen(code, before))
         return CX_GATEWAY_TRICK_ZERO_WIDTH;
-    return 0;
+    bool is_space = code == '\t' || code == '\n' || code == '\r';
+    return (code < ' ' && !is_space) || (code >= 0x7f && code <= 0x9f) ? CX_GATEWAY_TRICK_CONTROL
+                                                                       : 0;
 }
 
 unsigned cx_gateway_tricks(cx_str text)
@@ -39,7 +67,9 @@ unsigned cx_gateway_tricks(cx_str text)
     uint32_t before = 0;
     for (size_t at = 0; at < text.size;) {
         if ((uint8_t)text.data[at] < 0x80) {
-            before = (uint8_t)text.data[at++];
+            uint32_t plain = (uint8_t)text.data[at++];
+            found |= trick_of(plain, before);
+            before = plain;
             continue;
         }
         size_t size = 0;
@@ -132,6 +162,22 @@ static cx_status grow(cx_gateway_tools *tools, cx_err *err)
     return CX_SUCCESS;
 }
 
+static cx_status keep_properties(cx_gateway_tools *tools, cx_gateway_tool *entry,
+                                 const cx_json *schema, cx_err *err)
+{
+    const cx_json *properties = cx_json_get_typed(schema, CX_STR("properties"), CX_JSON_OBJECT);
+    entry->property_count = 0;
+    if (properties == NULL || properties->count == 0)
+        return CX_SUCCESS;
+    entry->properties = CX_ARENA_ARRAY(&tools->arena, cx_str, properties->count);
+    if (entry->properties == NULL)
+        return cx_fail_nomem(err);
+    for (uint32_t i = 0; i < properties->count; i++)
+        CX_TRY(keep(tools, cx_json_text(&properties->members[i].name),
+                    &entry->properties[entry->property_count++], err));
+    return CX_SUCCESS;
+}
+
 /* A schema that cannot be used is a property of the tool: nothing can be said of its arguments. */
 static cx_status compile(cx_gateway_tools *tools, cx_gateway_tool *entry, const cx_json *tool,
                          cx_err *err)
@@ -143,9 +189,11 @@ static cx_status compile(cx_gateway_tools *tools, cx_gateway_tool *entry, const 
     options.alloc = tools->alloc;
     cx_schema_close(entry->schema);
     entry->schema = NULL;
+    entry->property_count = 0;
     if (schema == NULL)
         return keep(tools, CX_STR("the server gave it no inputSchema"), &entry->schema_problem,
                     err);
+    CX_TRY(keep_properties(tools, entry, schema, err));
     cx_status status = cx_schema_compile(&options, schema, &entry->schema, &problem);
     entry->schema_problem = CX_STR("");
     if (!cx_failed(status))

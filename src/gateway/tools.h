@@ -14,9 +14,10 @@
 
 /* What a name, a description or a schema has in it that a person does not see (bits). */
 enum {
-    CX_GATEWAY_TRICK_TAG = 1,       /* U+E0000..E007F, and variation selectors beyond 16 */
-    CX_GATEWAY_TRICK_BIDI = 2,      /* overrides, embeddings and isolates of direction */
-    CX_GATEWAY_TRICK_ZERO_WIDTH = 4 /* zero-width spaces and joiners outside of emoji */
+    CX_GATEWAY_TRICK_TAG = 1,  /* U+E0000..E0FFF, and variation selectors that select nothing */
+    CX_GATEWAY_TRICK_BIDI = 2, /* marks, overrides, embeddings and isolates of direction */
+    CX_GATEWAY_TRICK_ZERO_WIDTH = 4, /* zero-width spaces, fillers, and joiners outside of emoji */
+    CX_GATEWAY_TRICK_CONTROL = 8     /* what terminals obey; not tab and the ends of lines */
 };
 unsigned cx_gateway_tricks(cx_str text);
 
@@ -34,6 +35,8 @@ typedef struct cx_gateway_tool {
     cx_gateway_tool_digests digests;
     cx_schema *schema; /* NULL: none, or it cannot be used */
     cx_str schema_problem;
+    cx_str *properties; /* names that the schema has at its top */
+    size_t property_count;
     const char *rule; /* why it is hidden: "M02", "M03", "M04"; NULL = it is shown */
     cx_str why;
     uint64_t *calls_ns; /* when it was called: the last `calls_count` of a ring */

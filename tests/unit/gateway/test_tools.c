@@ -23,6 +23,16 @@ CX_TEST(characters_that_a_person_does_not_see)
         {"\xf3\xa0\x81\x81", CX_GATEWAY_TRICK_TAG},
         {"\xf3\xa0\x84\x80", CX_GATEWAY_TRICK_TAG},
         {"\xe2\x80\xae", CX_GATEWAY_TRICK_BIDI},
+        {"\xe2\x80\x8e", CX_GATEWAY_TRICK_BIDI},                   /* a mark */
+        {"1\xef\xb8\x8f\xe2\x83\xa3 \xe2\x9c\x94\xef\xb8\x8f", 0}, /* a keycap, a check mark */
+        {"a\xef\xb8\x81", CX_GATEWAY_TRICK_TAG},                   /* a selector of nothing */
+        {"\xe2\x9c\x94\xef\xb8\x8f\xef\xb8\x83", CX_GATEWAY_TRICK_TAG},
+        {"\xe3\x85\xa4", CX_GATEWAY_TRICK_ZERO_WIDTH}, /* a filler */
+        {"\xef\xbf\xb9", CX_GATEWAY_TRICK_ZERO_WIDTH}, /* an anchor of annotations */
+        {"\xe2\x81\xaa", CX_GATEWAY_TRICK_ZERO_WIDTH}, /* a format character, deprecated */
+        {"a\tb\r\nc", 0},
+        {"a\x1b[8mb", CX_GATEWAY_TRICK_CONTROL},
+        {"\xc2\x9b", CX_GATEWAY_TRICK_CONTROL},
         {"\xe2\x81\xa6x\xe2\x80\x8b", CX_GATEWAY_TRICK_BIDI | CX_GATEWAY_TRICK_ZERO_WIDTH},
     };
     for (size_t i = 0; i < CX_COUNT_OF(rows); i++)
