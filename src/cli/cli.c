@@ -51,16 +51,25 @@ void cx_cli_write_error_json(cx_cli *cli, const cx_err *err)
     cx_buf_done(&line);
 }
 
+/* Some messages begin with the path, because they can be about one of several files. */
+static const char *after_path(const char *message, const char *path)
+{
+    size_t size = strlen(path);
+    bool has_it = strncmp(message, path, size) == 0 && strncmp(message + size, ": ", 2) == 0;
+    return has_it ? message + size + 2 : message;
+}
+
 int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json)
 {
     uint64_t byte = err->offset == CX_NO_OFFSET ? 0 : err->offset;
+    const char *message = after_path(err->message, path);
     if (err->code == CX_E_USAGE)
-        cx_cli_complain("%s: %s", path, err->message);
-    else if (cli->governed && err->line == 0 && byte == 0) /* not about a place in a file */
-        cx_cli_complain("%s: %s: %s", path, error_name(err), err->message);
+        cx_cli_complain("%s: %s", path, message);
+    else if (err->line == 0 && byte == 0) /* not about a place in a file */
+        cx_cli_complain("%s: %s: %s", path, error_name(err), message);
     else
         cx_cli_complain("%s:%llu:%llu: %s: %s", path, (unsigned long long)err->line,
-                        (unsigned long long)byte, error_name(err), err->message);
+                        (unsigned long long)byte, error_name(err), message);
     if (json)
         cx_cli_write_error_json(cli, err);
     return err->code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;

@@ -14,6 +14,7 @@
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 #define BYTES_MAX ((size_t)UINT32_MAX)
+#define PATH_SHOWN_MIN ((size_t)60)
 #define PROGRESS_EVERY ((uint64_t)1 << 22)
 
 #define FORMAT(name, text) &cx_import_##name,
@@ -407,7 +408,11 @@ static void name_file(const source *from, cx_status status, cx_err *err)
         strstr(err->message, from->path) != NULL)
         return;
     memcpy(message, err->message, sizeof message);
-    (void)snprintf(err->message, sizeof err->message, "%.180s: %.130s", from->path, message);
+    /* Of a long path less is shown, so that the message says what to do. */
+    const size_t room = sizeof err->message - sizeof ": ";
+    size_t size = strlen(message) < room - PATH_SHOWN_MIN ? strlen(message) : room - PATH_SHOWN_MIN;
+    (void)snprintf(err->message, sizeof err->message, "%.*s: %.*s", (int)(room - size), from->path,
+                   (int)size, message);
 }
 
 static cx_status read_source(cx_import_core *core, uint32_t file, cx_err *err)

@@ -6,6 +6,8 @@
  *       record against a format outweighs all that are for it.
  *   D3  Text that only mentions a format's names counts where the first record cannot be read and
  *       no other one is evidence.
+ *   D4  One record of a format among many of another decides nothing: a line that a person or a
+ *       tool put there.
  */
 #include "import/internal.h"
 #include "import/vscdb.h"
@@ -18,7 +20,9 @@
 
 /* What the first records say. */
 typedef struct evidence {
-    int confidence[CX_IMPORT_FORMATS_MAX]; /* of each format; negative = against */
+    int confidence[CX_IMPORT_FORMATS_MAX];  /* of each format; negative = against */
+    unsigned claims[CX_IMPORT_FORMATS_MAX]; /* records that are evidence for it */
+    bool is_list_of_lines;                  /* an array of what are lines of a format */
     bool is_lattice;
     bool first_is_complete;
     unsigned records;       /* complete objects and lists of them */
@@ -58,7 +62,29 @@ static const struct {
 };
 
 static const cx_import_other plain = {
-    "text", "text that is no JSON", "`cortex import --list` has the formats, and what writes them"};
+    "text", "text that is no JSON",
+    "agents keep sessions as JSON (~/.claude/projects, ~/.codex/sessions): name such a file; "
+    "`cortex import --list` has the formats"};
+
+static const cx_import_other markdown = {
+    "markdown", "a chat that Cursor exported as Markdown, without tool calls and times",
+    "name Cursor's database: cortex import cursor "
+    "~/.config/Cursor/User/globalStorage/state.vscdb"};
+
+static const cx_import_other binary = {"binary", "bytes that are no text",
+                                       "`cortex import --list` has the formats"};
+
+static const cx_import_other list_of_lines = {"array", "one JSON array of a session's lines",
+                                              "make lines of it: jq -c '.[]' FILE > FILE.jsonl"};
+
+/* "_Exported on DATE from Cursor (VERSION)_", below the title. */
+static bool is_cursor_export(cx_bytes head)
+{
+    static const char on[] = "_Exported on ", from[] = " from Cursor";
+    size_t size = head.size < 4096 ? head.size : 4096;
+    return head.size != 0 && memmem(head.data, size, on, sizeof on - 1) != NULL &&
+           memmem(head.data, size, from, sizeof from - 1) != NULL;
+}
 
 /* Whether it begins with what no value of JSON begins with. */
 static bool is_plain_text(cx_bytes head)
@@ -70,6 +96,14 @@ static bool is_plain_text(cx_bytes head)
            strchr("{[\"-0123456789tfn", head.data[at]) == NULL;
 }
 
+static bool is_blank_text(cx_bytes head)
+{
+    for (size_t i = 0; i < head.size; i++)
+        if (head.data[i] == 0 || strchr(" \t\r\n", head.data[i]) == NULL)
+            return false;
+    return true;
+}
+
 static const cx_import_other *other_kind(cx_bytes head, bool is_text)
 {
     if (cx_import_is_sqlite(head))
@@ -77,15 +111,11 @@ static const cx_import_other *other_kind(cx_bytes head, bool is_text)
     for (size_t i = 0; i < CX_COUNT_OF(packed); i++)
         if (head.size >= packed[i].size && memcmp(head.data, packed[i].magic, packed[i].size) == 0)
             return &packed[i].other;
-    return is_text && is_plain_text(head) ? &plain : NULL;
-}
-
-static bool is_blank_text(cx_bytes head)
-{
-    for (size_t i = 0; i < head.size; i++)
-        if (head.data[i] == 0 || strchr(" \t\r\n", head.data[i]) == NULL)
-            return false;
-    return true;
+    if (!is_text || is_blank_text(head))
+        return NULL;
+    if (memchr(head.data, 0, head.size) != NULL)
+        return &binary;
+    return is_cursor_export(head) ? &markdown : is_plain_text(head) ? &plain : NULL;
 }
 
 cx_bytes cx_import_after_mark(cx_bytes text)
@@ -157,16 +187,33 @@ static bool is_lattice(const cx_json *record)
     return found;
 }
 
+/* What `jq -s` makes of a session. */
+static bool is_list_of_lines(const cx_json *record)
+{
+    const cx_bytes none = {NULL, 0};
+    const cx_import_format *format;
+    bool found = false;
+    for (size_t i = 0; record->type == CX_JSON_ARRAY && record->count != 0 && !found &&
+                       (format = cx_import_format_nth(i)) != NULL;
+         i++)
+        for (uint32_t k = 0; k < record->count && k < RECORDS_WANTED && !found; k++)
+            found = format->line != NULL && format->detect != NULL &&
+                    format->detect(none, &record->items[k]) > 0;
+    return found;
+}
+
 /* D2 */
 static void weigh_record(evidence *found, cx_bytes head, const cx_json *record)
 {
     const cx_import_format *format;
     found->records++;
     found->is_lattice |= is_lattice(record);
+    found->is_list_of_lines |= found->records == 1 && is_list_of_lines(record);
     for (size_t i = 0; (format = cx_import_format_nth(i)) != NULL; i++) {
         bool fits = format->detect != NULL && (format->line != NULL || found->records == 1);
         int says = fits ? format->detect(head, record) : 0;
         int *so_far = &found->confidence[i];
+        found->claims[i] += says > 0;
         if (says < 0 || (*so_far >= 0 && says > *so_far))
             *so_far = says;
     }
@@ -227,6 +274,28 @@ static void weigh_records(evidence *found, cx_bytes head, bool is_whole)
 
 /* --- the answer ------------------------------------------------------------------------------ */
 
+#define OUTWEIGHS 3 /* times as many records (D4) */
+
+/* The format that says so most surely, unless far more records say another one. */
+static const cx_import_format *best_format(const evidence *found, int *out_confidence)
+{
+    const cx_import_format *format, *best = NULL;
+    size_t best_at = 0;
+    *out_confidence = 0;
+    for (size_t i = 0; (format = cx_import_format_nth(i)) != NULL; i++)
+        if (found->confidence[i] > *out_confidence) {
+            *out_confidence = found->confidence[i];
+            best = format;
+            best_at = i;
+        }
+    for (size_t i = 0; best != NULL && (format = cx_import_format_nth(i)) != NULL; i++)
+        if (found->confidence[i] > 0 && found->claims[i] >= OUTWEIGHS * found->claims[best_at]) {
+            best = format;
+            best_at = i;
+        }
+    return best;
+}
+
 void cx_import_guess(cx_bytes head, cx_import_guessed *out)
 {
     static const char id[] = "\"node_id\"", prev[] = "\"prev_hash\"";
@@ -237,12 +306,8 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
     weigh_records(&found, head, true);
     *out = (cx_import_guessed){
         .is_json = found.records != 0, .is_lattice = found.is_lattice, .nearest = found.nearest};
-    for (size_t i = 0; (format = cx_import_format_nth(i)) != NULL; i++) {
-        if (found.confidence[i] > best) {
-            best = found.confidence[i];
-            out->format = format->info.name;
-        }
-    }
+    if ((format = best_format(&found, &best)) != NULL)
+        out->format = format->info.name;
     bool by_text = !found.first_is_complete && best == 0 && !found.is_lattice && head.size != 0;
     for (size_t i = 0; by_text && (format = cx_import_format_nth(i)) != NULL; i++) { /* D3 */
         int says =
@@ -256,7 +321,9 @@ void cx_import_guess(cx_bytes head, cx_import_guessed *out)
         out->is_lattice = memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
                           memmem(head.data, head.size, prev, sizeof prev - 1) != NULL;
     if (out->format == NULL)
-        out->other = other_kind(head, !out->is_json && !out->is_lattice);
+        out->other = found.is_list_of_lines && !out->is_lattice
+                         ? &list_of_lines
+                         : other_kind(head, !out->is_json && !out->is_lattice);
     out->is_blank = is_blank_text(head);
 }
 
@@ -271,11 +338,13 @@ cx_status cx_import_fail_unknown(const cx_import_guessed *guessed, cx_err *err)
 {
     if (guessed->other != NULL)
         return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
-                          "found %s, expected a format of `cortex import --list`; %s",
-                          guessed->other->description, guessed->other->advice);
+                          "found %s, expected a session; %s", guessed->other->description,
+                          guessed->other->advice);
     if (guessed->is_blank)
-        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
-                          "found an empty file, expected a format of `cortex import --list`");
+        return cx_fail_at(
+            err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+            "found an empty file, expected a format of `cortex import --list`; an agent "
+            "that runs writes its file with the first answer");
     if (guessed->nearest != NULL)
         return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
                           "found records of no known format (the nearest is %s), expected one of "

@@ -11,6 +11,21 @@ static const char *const issue_names[] = {
     "time_regressed", "truncated",       "unknown_type"};
 _Static_assert(CX_COUNT_OF(issue_names) == CX_ISSUE_COUNT, "a name an issue");
 
+/* What each counts, for a reader who does not know docs/formats/imports.md. */
+static const char *const issue_words[] = {
+    "times that cannot be read; that of the record before counts",
+    "records whose parent is in none of the files",
+    "records with the id of an earlier one",
+    "records without a time; that of the record before counts",
+    "tool calls without an answer",
+    "answers to no tool call",
+    "records whose parent comes later",
+    "records that are their own ancestors",
+    "records earlier than the one before them",
+    "records that the program that wrote them cut",
+    "records of a kind that this version does not know; kept as they are"};
+_Static_assert(CX_COUNT_OF(issue_words) == CX_ISSUE_COUNT, "words an issue");
+
 const char *cx_import_issue_name(cx_import_issue issue)
 {
     CX_ASSERT((unsigned)issue < CX_ISSUE_COUNT);
@@ -239,7 +254,7 @@ static void add_issue_lines(cx_buf *out, const cx_import_summary *summary)
         }
         if (i == CX_ISSUE_OPEN_CALL && summary->open_call_count != 0)
             cx_buf_add_z(out, count > 5 ? ", ...)" : ")");
-        cx_buf_add_byte(out, '\n');
+        cx_buf_printf(out, "  %s\n", issue_words[i]);
     }
 }
 

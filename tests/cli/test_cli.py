@@ -22,7 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INCIDENT = str(ROOT / "examples/incident.jsonl")
 MERGE = str(ROOT / "examples/merge.jsonl")
 ENV = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
-ERROR_LINE = re.compile(r"^cortex: (.+):(\d+):(\d+): (U_[A-Z0-9]+): .+$", re.M)
+# A place where there is one: a file that is not there, or is no history at all, has none.
+ERROR_LINE = re.compile(r"^cortex: (.+?)(?::(\d+):(\d+))?: (U_[A-Z0-9]+): .+$", re.M)
 
 
 def run(*args, input=None, env=None, stdout=subprocess.PIPE, cwd=None, **more):
@@ -215,8 +216,9 @@ def refusals_have_line_and_byte_in_text_and_json():
                 expect_refused(done, code)
                 error = json.loads(done.stdout)["error"]
                 assert sorted(error) == ["byte", "code", "detail", "line"]
-                assert error["code"] == code and error["line"] == int(line.group(2))
-                assert error["byte"] == int(line.group(3))
+                assert error["code"] == code and error["line"] == int(line.group(2) or 0)
+                assert error["byte"] == int(line.group(3) or 0)
+                assert ":0:0:" not in line.group(0) and (name == "empty") == (line.group(2) is None), line.group(0)
         assert int(expect_refused(run("lattice", "verify", str(folder / "twice")),
                                   "U_DUPKEY").group(2)) == 2
 
@@ -368,6 +370,62 @@ def what_no_importer_reads_is_named_with_what_to_do():
         assert b"cortex import auto " in expect(run("import", str(folder / "file")), 2).stderr
         done = expect(run("import", "claude", str(folder / "file")), 2)
         assert b"did you mean 'claude-code'?" in done.stderr, done.stderr
+
+
+@test
+def one_line_of_another_program_does_not_decide_the_format():
+    turns = [{"type": "user", "uuid": str(n), "parentUuid": str(n - 1), "sessionId": "s", "message": {"content": "x"}}
+             for n in range(1, 8)]
+    stray = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "c"}}
+    item = {"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": {"type": "message", "role": "user"}}
+    with Folder() as folder:
+        path = folder / "session.jsonl"
+        for lines, format_name in ((turns, "claude-code"), ([stray, *turns], "claude-code"),
+                                   ([*turns[:3], stray, *turns[3:]], "claude-code"),
+                                   ([stray, item, item, turns[0], item], "codex"), ([turns[0], stray, item], "codex")):
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            summary = json.loads(expect(run("import", "auto", str(path), "-o", str(folder / "o"), "--json"), 0).stdout)
+            assert summary["format"] == format_name, (format_name, summary["format"])
+
+
+@test
+def an_array_a_markdown_chat_and_bytes_are_named_with_a_way_on():
+    turn = {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": {"content": "x"}}
+    chat = "# Title\n_Exported on 1/2/2026 at 10:00:00 GMT from Cursor (1.2)_\n\n---\n\n**User**\n\nhi\n"
+    with Folder() as folder:
+        for name, content, words in (
+                ("array.json", json.dumps([turn, turn], indent=2), ["one JSON array", "jq -c '.[]' FILE > FILE.jsonl"]),
+                ("one.json", json.dumps([turn]), ["one JSON array"]),
+                ("chat.md", chat, ["Cursor exported as Markdown", "state.vscdb"]),
+                ("notes.md", "# Notes\n", ["no JSON", "~/.claude/projects"]),
+                ("bytes", "\x7fELF\0\0", ["bytes that are no text", "import --list"]),
+                ("empty", "", ["an empty file", "first answer"])):
+            path = folder / name
+            path.write_text(content)
+            for args in (["import", "auto", str(path)], ["verify", str(path)], ["lattice", "heads", str(path)]):
+                if name == "empty" and args[0] != "import":
+                    continue  # a history without nodes
+                done = expect(run(*args), 3, err=words[0])
+                text = done.stderr.decode()
+                assert all(word in text for word in words), (args, text)
+                assert ":0:0:" not in text and text.count(str(path)) == 1, text
+        fixed = folder / "fixed.jsonl"  # what the message says
+        done = subprocess.run(["jq", "-c", ".[]", str(folder / "array.json")], stdout=subprocess.PIPE, check=False) \
+            if shutil.which("jq") else None
+        if done is not None:
+            fixed.write_bytes(done.stdout)
+            expect(run("import", "auto", str(fixed), "-o", str(folder / "o")), 0)
+
+
+@test
+def what_an_import_found_is_explained():
+    with Folder() as folder:
+        path = folder / "s.jsonl"
+        path.write_text(json.dumps({"type": "never-seen", "uuid": "1", "parentUuid": "gone", "sessionId": "s"}) + "\n")
+        done = expect(run("import", "claude-code", str(path), "-o", str(folder / "o")), 0)
+        for words in ("unknown_type: 1  records of a kind that this version does not know",
+                      "dangling_parent: 1  records whose parent is in none of the files", "no_time: 1  records without"):
+            assert words in done.stderr.decode(), done.stderr
 
 
 @test

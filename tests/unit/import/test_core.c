@@ -423,7 +423,7 @@ CX_TEST(core_summary_in_both_shapes)
     CHECK_STR(cx_buf_str(&text), "otlp: 3 records, 4 nodes from 1 file, 2 agents\n"
                                  "  bad records: 1, in line 4: U_SYNTAX, no complete JSON\n"
                                  "  blank lines: 1\n"
-                                 "  duplicate_id: 1\n");
+                                 "  duplicate_id: 1  records with the id of an earlier one\n");
     cx_buf_clear(&text);
     CHECK_STATUS(cx_import_summary_json(&text, &in.summary, &in.err), &in.err);
     REQUIRE(text.size != 0 && text.data[text.size - 1] == '\n');
