@@ -299,6 +299,7 @@ static cx_status check_commit_range(cx_diff_job *job, const cx_oid *from, const 
         return cx_fail_nomem(err);
     if (tree.count != 0)
         memcpy(job->candidate, tree.entries, tree.count * sizeof *tree.entries);
+    CX_TRY(cx_diff_check_bare_repositories(job, err));
     CX_TRY(gather_paths(job, out, err));
     bool moderate = check_amount(job, out);
     if (moderate)

@@ -63,6 +63,9 @@ CX_RESULT cx_diff_view_index(cx_diff_job *job, cx_err *err);
 CX_RESULT cx_diff_view_commits(cx_diff_job *job, const cx_oid *from, const cx_oid *to,
                                unsigned *out_commits, cx_err *err);
 CX_RESULT cx_diff_view_head(cx_diff_job *job, const cx_oid *from, const cx_oid *to, cx_err *err);
+/* D05 where only trees are judged: a bare repository among the candidate's files that the baseline
+ * does not have. */
+CX_RESULT cx_diff_check_bare_repositories(cx_diff_job *job, cx_err *err);
 /* Marks those of `changes` that git ignores. */
 CX_RESULT cx_diff_mark_ignored(cx_diff_job *job, cx_diff_change *changes, size_t count,
                                cx_err *err);

@@ -378,7 +378,9 @@ static bool below_closed(const disk *d, cx_str path)
     return false;
 }
 
-/* A bare repository is one too: git enters it when it is the current directory. */
+/* A bare repository is one too: git enters it when it is the current directory.  So is the
+ * directory of a linked work tree, whose `commondir` names where objects, references and
+ * configuration are. */
 static bool is_bare_repository(const cx_snapshot *after, const cx_snap_file *head)
 {
     char path[CX_PATH_BYTES_MAX + 16];
@@ -386,6 +388,10 @@ static bool is_bare_repository(const cx_snapshot *after, const cx_snap_file *hea
     size_t size = head->path.size - 4;
     if (head->path.size < 5 || !cx_str_ends(head->path, CX_STR("/HEAD")))
         return false;
+    int common = snprintf(path, sizeof path, "%.*scommondir", (int)size, head->path.data);
+    if (common > 0 && (size_t)common < sizeof path &&
+        cx_snapshot_find(after, cx_str_z(path)) != NULL)
+        return true;
     for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
         int length = snprintf(path, sizeof path, "%.*s%s", (int)size, head->path.data, folders[i]);
         const cx_snap_file *found = length < 0 || (size_t)length >= sizeof path
@@ -425,6 +431,58 @@ static cx_status check_nested_repository(disk *d, const cx_snap_file *file, bool
                                "it is a bare git repository inside this one; remove it");
     }
     return CX_SUCCESS;
+}
+
+/* The first entry at or after `path`. */
+static size_t entry_at(const cx_git_entry *entries, size_t count, cx_str path)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cx_str_cmp(entries[middle].path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool tree_has(const cx_git_entry *entries, size_t count, cx_str folder, const char *name,
+                     cx_arena *arena, bool *failed)
+{
+    cx_str path = cx_arena_printf(arena, "%.*s/%s", (int)folder.size, folder.data, name);
+    *failed |= path.data == NULL;
+    size_t at = path.data == NULL ? count : entry_at(entries, count, path);
+    return at < count && cx_str_starts(entries[at].path, path) &&
+           (name[strlen(name) - 1] == '/' || entries[at].path.size == path.size);
+}
+
+static bool tree_has_bare(const cx_git_entry *entries, size_t count, cx_str folder, cx_arena *arena,
+                          bool *failed)
+{
+    return tree_has(entries, count, folder, "HEAD", arena, failed) &&
+           (tree_has(entries, count, folder, "commondir", arena, failed) ||
+            (tree_has(entries, count, folder, "objects/", arena, failed) &&
+             tree_has(entries, count, folder, "refs/", arena, failed)));
+}
+
+cx_status cx_diff_check_bare_repositories(cx_diff_job *job, cx_err *err)
+{
+    bool failed = false;
+    for (size_t i = 0; i < job->candidate_count && !failed; i++) {
+        cx_str path = job->candidate[i].path;
+        cx_arena_mark mark = cx_arena_mark_now(job->arena);
+        cx_str folder = {path.data, path.size > 5 ? path.size - 5 : 0};
+        bool made =
+            folder.size != 0 && cx_str_ends(path, CX_STR("/HEAD")) &&
+            tree_has_bare(job->candidate, job->candidate_count, folder, job->arena, &failed) &&
+            !tree_has_bare(job->base.entries, job->base.count, folder, job->arena, &failed);
+        cx_arena_reset(job->arena, mark);
+        if (made)
+            cx_run_findings_reject(job->findings, "D05", folder, CX_STR("head"),
+                                   "it is a bare git repository inside this one; remove it");
+    }
+    return failed ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 static cx_status compare_disk(disk *d, cx_err *err)

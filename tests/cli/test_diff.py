@@ -348,6 +348,27 @@ def a_pull_request_is_judged_by_the_contract_of_its_base():
 
 
 @test
+def a_pull_request_cannot_bring_a_bare_repository():
+    for files in ({"HEAD": "ref: refs/heads/main\n", "objects/info/x": "x", "refs/x": "x", "config": "[core]\n"},
+                  {"HEAD": "ref: refs/heads/main\n", "commondir": "../x\n"}):
+        with Folder() as folder:
+            repo = make_pull(folder)
+            for name, text in files.items():
+                write(repo / "src/app/b" / name, text)
+            git(repo, "add", "-A", "-f")
+            git(repo, "commit", "-q", "-m", "b")
+            rules, answer = judge_pull(repo)
+            check(rules == {"D05"}, answer)
+    with Folder() as folder:  # a file of that name is none
+        repo = make_pull(folder)
+        write(repo / "src/app/b/HEAD", "x\n")
+        write(repo / "src/app/b/objects/x", "x\n")
+        git(repo, "add", "-A", "-f")
+        git(repo, "commit", "-q", "-m", "b")
+        judge_pull(repo, code=0)
+
+
+@test
 def what_a_commit_changed_and_another_took_back_is_seen():
     with Folder() as folder:
         repo = make_pull(folder)
