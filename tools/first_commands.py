@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -62,8 +63,10 @@ def opens_the_session(home, *program, session=SESSION):
     """`view` of a session of a coding agent, until its page answers."""
     with subprocess.Popen([str(word) for word in program] + ["view", str(session), "--json"], env=clean(home),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as started:
-        line = started.stdout.readline()
+        late = threading.Timer(PATIENCE_S, os.killpg, (started.pid, signal.SIGKILL))
+        late.start()
         try:
+            line = started.stdout.readline()
             url = json.loads(line or b"{}").get("url")
             if url is None:
                 raise RuntimeError(f"{program[0]} gave no address: {line!r} {started.stderr.read()[-300:]!r}")
@@ -71,6 +74,7 @@ def opens_the_session(home, *program, session=SESSION):
                 if b"<html" not in answer.read().lower():
                     raise RuntimeError("what was served is no page")
         finally:
+            late.cancel()
             os.killpg(started.pid, signal.SIGINT)
             started.wait(60)
 
@@ -86,8 +90,10 @@ def emulated(machine):
 
 # --- systems of Debian 12 -----------------------------------------------------------------------------------
 
+# The shell stays as the first process: the kernel lets no signal of its own end that one, and a program that kills
+# itself after a fault would wait forever.
 ENTER = ('mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && cd "$1" && '
-         'exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$2" LC_ALL=C.UTF-8 chroot "$1" "${@:3}"')
+         'env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$2" LC_ALL=C.UTF-8 chroot "$1" "${@:3}"; exit "$?"')
 ARM_PACKAGES = ("base-files,base-passwd,libc-bin,bash,coreutils,dash,sed,grep,mawk,findutils,tar,gzip,openssh-client,"
                 "nodejs,npm,python3,python3-pip,python3-venv,ca-certificates")
 
