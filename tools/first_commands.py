@@ -32,6 +32,7 @@ EVIDENCE = ROOT / "tests/vectors/evidence/memory.cxe"
 VERSION = re.search(r"project\(cortex VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 HERE = platform.machine()
 PATIENCE_S = 300
+EMULATED_S = 1800
 UNPACKING_S = 3600
 
 
@@ -47,11 +48,17 @@ def need(program):
 
 
 def run(*words, patience_s=PATIENCE_S, **more):
-    done = subprocess.run([str(word) for word in words], capture_output=True, timeout=patience_s, check=False,
-                          stdin=subprocess.DEVNULL, **more)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {done.stderr.decode(errors='replace')[-400:]}")
-    return done.stdout.decode(errors="replace")
+    """What it prints.  With it goes all that it started, also when the time is up."""
+    with subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True, **more) as started:
+        try:
+            said, errors = started.communicate(timeout=patience_s)
+        except BaseException:
+            os.killpg(started.pid, signal.SIGKILL)
+            raise
+    if started.returncode != 0:
+        raise RuntimeError(f"{words[0]} ended with {started.returncode}: {errors.decode(errors='replace')[-400:]}")
+    return said.decode(errors="replace")
 
 
 def clean(home):
@@ -153,7 +160,7 @@ class System:
                 "/root", *command]
 
     def run(self, *command):
-        return run(*self.words(*command))
+        return run(*self.words(*command), patience_s=EMULATED_S if self.emulator else PATIENCE_S)
 
     def opens_the_session(self, home, *program):
         opens_the_session(home, *self.words(*program), session=f"/given/{SESSION.name}")
