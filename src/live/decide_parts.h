@@ -9,6 +9,7 @@
 #include "live/tools.h"
 
 #define CX_DECIDING_PLACES_MAX 4
+#define CX_LIVE_SETTINGS_FILES 17 /* in each of two folders (named.c) */
 
 /* Where a shell can be: in several places after a `cd` that may have failed. */
 typedef struct cx_shell_places {
@@ -31,6 +32,8 @@ typedef struct cx_deciding {
     bool linked; /* the working folder is reached through a link: `cd ..` is not its parent */
     cx_shell_places places[CX_SHELL_DEPTH_MAX]; /* of a line that is decided */
     cx_str rewritten;                           /* of a command; data NULL = none */
+    bool settings_read;                         /* `settings` are those that there are (named.c) */
+    cx_str settings[2 * CX_LIVE_SETTINGS_FILES];
     cx_err *err;
     cx_status status; /* of memory, and of what could not be asked */
 } cx_deciding;
@@ -73,7 +76,7 @@ typedef struct cx_live_guard {
 /* Both take a resolved path.  What keeps a file from being written whatever the lists of the policy
  * say; and what else needs a person. */
 cx_live_guard cx_live_guard_of(const cx_deciding *d, cx_str real);
-cx_live_guard cx_live_soft_guard_of(const cx_deciding *d, cx_str real);
+cx_live_guard cx_live_soft_guard_of(cx_deciding *d, cx_str real);
 /* What is guarded, exists and is below a folder: one of them; data NULL = none. */
 cx_str cx_live_guarded_below(cx_deciding *d, cx_str folder);
 /* `inner` is `outer` or below it. */
@@ -81,6 +84,11 @@ bool cx_live_path_below(cx_str inner, cx_str outer);
 /* Whether the components of `pattern` occur one after the other in `path`, in any case; a '/' at
  * the pattern's end only says that it is a folder's. */
 bool cx_live_path_has(cx_str path, cx_str pattern);
+
+/* --- what settings name (named.c) ------------------------------------------------------------- */
+
+/* The settings by which the file is started later; NULL = none names it.  Takes a resolved path. */
+const char *cx_live_settings_that_name(cx_deciding *d, cx_str real);
 
 /* --- hosts (hosts.c) -------------------------------------------------------------------------- */
 

@@ -314,7 +314,20 @@ cx_live_guard cx_live_guard_of(const cx_deciding *d, cx_str real)
     return no_guard;
 }
 
-cx_live_guard cx_live_soft_guard_of(const cx_deciding *d, cx_str real)
+static bool has_another_name(cx_str real)
+{
+    char path[CX_RUN_PATH_BYTES_MAX + 1];
+    cx_err ignored;
+    cx_facts facts;
+    if (real.size >= sizeof path)
+        return true;
+    memcpy(path, real.data, real.size);
+    path[real.size] = 0;
+    return !cx_failed(cx_path_facts(path, false, &facts, &ignored)) &&
+           facts.kind == CX_FILE_REGULAR && facts.link_count > 1;
+}
+
+cx_live_guard cx_live_soft_guard_of(cx_deciding *d, cx_str real)
 {
     cx_str path = folded(d, real), below = cx_deciding_below_root(d, real);
     if (path.data == NULL)
@@ -331,6 +344,12 @@ cx_live_guard cx_live_soft_guard_of(const cx_deciding *d, cx_str real)
         cx_str_ends(path, CX_STR(".code-workspace")))
         return guard(CX_LIVE_UNLISTED, "L11",
                      "programs obey it when this repository is opened or committed to");
+    if (cx_live_settings_that_name(d, real) != NULL)
+        return guard(CX_LIVE_UNLISTED, "L10",
+                     "settings of an agent or of git name it: it is started later, undecided");
+    if (has_another_name(real))
+        return guard(CX_LIVE_UNLISTED, "L08",
+                     "the file has another name, a hard link, which is written, too");
     return no_guard;
 }
 

@@ -752,7 +752,7 @@ def all_output_goes_through_one_escaping_function():
     plain = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.S)
     # The answer of a hook is exact, and one that did not arrive is "no", exit code 2.
     may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "sandbox/sandbox_posix.c",
-           "agent/agent_ops.c", "cli/live/cmd_hook.c", "cli/run/cmd_exec.c"}
+           "agent/agent_ops.c", "cli/live/cmd_hook.c", "cli/exec/cmd_exec.c"}
     # An agent gets what it reads as a program, not on a terminal; its server has its standard error.
     speaking = {"cli/gateway/gateway_stdio.c", "cli/gateway/gateway_http.c"}
     looking = {"cli/provenance/cmd_evidence.c", "cli/ledger/cmd_prove.c", "cli/ledger/prove_never.c"}  # whether standard output is a terminal

@@ -261,6 +261,45 @@ def what_later_programs_obey_is_not_written():
 
 
 @test
+def what_settings_start_is_not_written_without_a_person():
+    with Told() as s:
+        s.start()
+        settings = {"statusLine": {"type": "command", "command": "tools/status.sh --short"}, "apiKeyHelper": "~/keys/get",
+                    "permissions": {"allow": ["Edit(src/a.c)", "Bash(./tools/free.sh:*)"]},
+                    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": '"$CLAUDE_PROJECT_DIR"/tools/stop.py'}]}]}}
+        texts = {".claude/settings.local.json": json.dumps(settings),
+                 ".mcp.json": json.dumps({"mcpServers": {"a": {"command": "python3", "args": ["./server/main.py"]}}}),
+                 ".codex/config.toml": "[mcp_servers.b]\ncommand = 'server/b'\n"}
+        user = {".claude.json": json.dumps({"mcpServers": {"c": {"command": str(s.repo / "server/c")}},
+                                            "projects": {"/x": {"history": [{"display": "look at src/a.c please"}]}}})}
+        for folder, files in ((s.repo, texts), (s.user, user)):
+            for name, text in files.items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_text(text)
+        s.git("config", "core.hooksPath", "tools/hooks")
+        s.git("config", "filter.x.clean", "tools/clean.sh %f")
+        for path in ("tools/status.sh", "tools/stop.py", "server/main.py", "server/b", "server/c", "tools/hooks/pre-push",
+                     "tools/clean.sh"):
+            refused(s, "Write", {"file_path": str(s.repo / path), "content": "x"}, "L10")
+            commands(s, (f"echo x > {path}", "L10"), (f"cd src && cp a.c ../{path}", "L10"))
+        for path in ("src/a.c", "tools/free.sh", "other/main.py", "tools/hooks.txt", "main.py", "src/tools/clean.sh.bak"):
+            done = s.decide("toolu_fine", "Write", {"file_path": str(s.repo / path), "content": "x"})
+            check(done.returncode == 0 and done.stdout == b"", path, done)
+
+
+@test
+def a_hard_link_is_not_written_without_a_person():
+    with Told() as s:
+        s.start()
+        (s.user / ".bashrc").write_text("x\n")
+        os.link(s.user / ".bashrc", s.repo / "src/notes.txt")
+        refused(s, "Write", {"file_path": str(s.repo / "src/notes.txt"), "content": "x"}, "L08")
+        commands(s, ("echo x >> src/notes.txt", "L08"), ("cp src/a.c src/notes.txt", "L08"))
+        (s.user / ".bashrc").unlink()
+        allowed(s, "echo x >> src/notes.txt")
+
+
+@test
 def the_program_and_the_record_are_not_moved_with_their_folder():
     with Told() as s:
         home = s.repo / "state/cortex"
