@@ -224,6 +224,11 @@ static bool is_about_shape(const cx_err *err)
 static cx_status fail_external(const cx_import_guessed *guessed, cx_status opened,
                                cx_lattice **lattice, cx_err *err)
 {
+    if (guessed->is_blank && cx_failed(opened) && err->tag != NULL &&
+        strcmp(err->tag, "U_EMPTY") == 0)
+        return cx_fail_at(err, opened.code, "U_EMPTY", CX_NO_OFFSET,
+                          "found an empty file, expected a session or a history: an agent that "
+                          "runs writes its file with the first answer");
     if (cx_failed(opened) && !is_about_shape(err) && guessed->other == NULL)
         return opened;
     if (!cx_failed(opened))
@@ -279,7 +284,7 @@ static cx_status open_text(cx_cli *cli, const char *path, cx_bytes text,
     if (guessed.format != NULL && !guessed.is_lattice)
         return open_imported(cli, path, &text, guessed.format, options, out, err);
     cx_status status = cx_lattice_open_bytes(text, options, out, err);
-    return (guessed.is_json || guessed.other != NULL) && !guessed.is_lattice
+    return (guessed.is_json || guessed.other != NULL || guessed.is_blank) && !guessed.is_lattice
                ? fail_external(&guessed, status, out, err)
                : status;
 }
@@ -328,7 +333,7 @@ static cx_status open_file(cx_cli *cli, const char *path, const cx_lattice_optio
     if (guessed.format != NULL && !guessed.is_lattice)
         return open_imported(cli, path, NULL, guessed.format, options, out, err);
     cx_status status = cx_lattice_open(path, options, out, err);
-    return (guessed.is_json || guessed.other != NULL) && !guessed.is_lattice
+    return (guessed.is_json || guessed.other != NULL || guessed.is_blank) && !guessed.is_lattice
                ? fail_external(&guessed, status, out, err)
                : status;
 }

@@ -521,14 +521,21 @@ static cx_status detect_first(cx_import_core *core, const char **out_name, cx_er
     return guessed.format == NULL ? cx_import_fail_unknown(&guessed, err) : CX_SUCCESS;
 }
 
-/* "claude" is nearly claude-code. */
+/* "claude" and "claud-code" are nearly claude-code: they begin as it does. */
 static cx_status fail_format(const char *name, cx_err *err)
 {
     const cx_import_format_info *format;
     const char *nearest = "auto";
-    for (size_t i = 0; (format = cx_import_format_at(i)) != NULL; i++)
-        if (name[0] != 0 && strncmp(format->name, name, strlen(name)) == 0)
+    size_t shared_most = 0;
+    for (size_t i = 0; (format = cx_import_format_at(i)) != NULL; i++) {
+        size_t shared = 0;
+        while (name[shared] != 0 && name[shared] == format->name[shared])
+            shared++;
+        if (shared > shared_most && (shared >= 3 || name[shared] == 0)) {
+            shared_most = shared;
             nearest = format->name;
+        }
+    }
     return cx_fail(err, CX_E_USAGE,
                    "unknown import format '%s'; did you mean '%s'? 'cortex import --list' has them",
                    name, nearest);

@@ -403,12 +403,16 @@ def an_array_a_markdown_chat_and_bytes_are_named_with_a_way_on():
             path = folder / name
             path.write_text(content)
             for args in (["import", "auto", str(path)], ["verify", str(path)], ["lattice", "heads", str(path)]):
-                if name == "empty" and args[0] != "import":
-                    continue  # a history without nodes
                 done = expect(run(*args), 3, err=words[0])
                 text = done.stderr.decode()
                 assert all(word in text for word in words), (args, text)
                 assert ":0:0:" not in text and text.count(str(path)) == 1, text
+            shown = expect(run("show", str(path)), 0).stdout.decode()
+            assert words[0] in shown or name == "notes.md", shown
+        (folder / "turns.jsonl").write_text(json.dumps(turn) + "\n")
+        shown = expect(run("show", str(folder / "turns.jsonl")), 0).stdout.decode()
+        assert "a claude-code session" in shown and "cortex view" in shown, shown
+        expect(run("import", "claud-code", str(folder / "turns.jsonl")), 2, err="did you mean 'claude-code'?")
         fixed = folder / "fixed.jsonl"  # what the message says
         done = subprocess.run(["jq", "-c", ".[]", str(folder / "array.json")], stdout=subprocess.PIPE, check=False) \
             if shutil.which("jq") else None

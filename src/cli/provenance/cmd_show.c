@@ -8,6 +8,7 @@
 #include "cli/provenance/session.h"
 #include "crypto/api.h"
 #include "evidence/api.h"
+#include "import/api.h"
 #include "proof/api.h"
 
 static void add_row(cx_buf *out, const char *label, cx_str text)
@@ -96,6 +97,23 @@ static void print_object(cx_buf *out, const cx_json *shown, cx_arena *arena)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+/* What a file is, and the command that shows more of it. */
+static cx_str describe_file(cx_bytes bytes, const char *proof, cx_arena *arena, const char **next)
+{
+    cx_import_guessed guessed;
+    if (strcmp(proof, "unknown") != 0)
+        return cx_str_z(proof);
+    cx_import_guess(bytes, &guessed);
+    *next = guessed.is_lattice || guessed.format != NULL ? "view" : "verify";
+    cx_str what = guessed.is_blank     ? CX_STR("an empty file")
+                  : guessed.is_lattice ? CX_STR("a history of nodes")
+                  : guessed.format != NULL
+                      ? cx_arena_printf(arena, "a %s session or trace", guessed.format)
+                  : guessed.other != NULL ? cx_str_z(guessed.other->description)
+                                          : CX_STR("no proof and no session that is known");
+    return what.data == NULL ? CX_STR("a file") : what;
+}
+
 /* What can be seen of a file without anything else: its hash, and what proof it is. */
 static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
 {
@@ -118,12 +136,13 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
         if (cx_failed(cx_cli_end_json(&list, &out, &err)))
             return cx_cli_ledger_fail(cli, args, &err);
     } else {
+        const char *next = "verify";
+        cx_str what = describe_file(bytes, kind, &cli->arena, &next);
         add_row(&out, "file", cx_str_z(path));
-        cx_buf_printf(&out, "%-10s %s, %zu bytes\n%-10s ", "what",
-                      strcmp(kind, "unknown") == 0 ? "no proof that is known" : kind, bytes.size,
-                      "sha256");
+        cx_buf_printf(&out, "%-10s %.*s, %zu bytes\n%-10s ", "what", (int)what.size, what.data,
+                      bytes.size, "sha256");
         cx_cli_add_digest(&out, &digest);
-        cx_buf_printf(&out, "\n%-10s cortex verify ", "next");
+        cx_buf_printf(&out, "\n%-10s cortex %s ", "next", next);
         cx_shown_add(&out, cx_str_z(path));
         cx_buf_add_byte(&out, '\n');
     }
