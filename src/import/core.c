@@ -382,8 +382,9 @@ static bool looks_like_lines(cx_import_core *core, cx_bytes bytes)
 static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
 {
     const cx_import_format *format = core->format;
-    from->lines = format->document == NULL && format->text == NULL;
-    if (format->line == NULL || format->document == NULL)
+    from->lines = (format->document == NULL && format->text == NULL) ||
+                  core->options.windows != NULL; /* one line looks like a document */
+    if (format->line == NULL || format->document == NULL || from->lines)
         return CX_SUCCESS;
     if (from->streamed) {
         uint8_t *head = cx_arena_push(&core->scratch, CHUNK_BYTES, 1);

@@ -13,6 +13,9 @@ typedef struct cx_session_files {
     const cx_recorded_session *const *items; /* the session itself first */
     size_t count;
     bool joined; /* documents of a group: they are read as the lines of one file */
+    /* .. where in `items` each of the lines begins, and the end after the last one. */
+    const size_t *lines;
+    size_t line_count;
     /* Of the session's own file, in order: the pieces, whose lines were counted here and not when
      * they were archived (session_part.h).  NULL = they need not be. */
     const cx_session_piece *pieces;
@@ -31,6 +34,10 @@ cx_str cx_session_stem(cx_str path);
  */
 CX_RESULT cx_session_files_find(cx_home *home, cx_str name, cx_arena *arena, cx_session_files *out,
                                 cx_err *err);
+
+/* Appends one line of a joined session, from 0; an empty one where it was erased. */
+CX_RESULT cx_session_files_add_line(cx_home *home, const cx_session_files *files, size_t line,
+                                    cx_buf *out, cx_err *err);
 
 /*
  * Imports all archived bytes that were not erased.  `max_bytes` 0 = no limit, else CX_E_LIMIT

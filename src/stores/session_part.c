@@ -23,8 +23,13 @@ bool cx_session_files_have_parts(const cx_session_files *files)
 {
     cx_session_path path;
     cx_session_path_read(files->items[0]->path, &path);
-    return !files->joined && !cx_session_path_is_document(&path) &&
+    return (files->joined || !cx_session_path_is_document(&path)) &&
            cx_import_has_windows(cx_recorded_session_format_name(files->items[0]->format));
+}
+
+uint64_t cx_session_files_lines(const cx_session_files *files)
+{
+    return files->joined ? files->line_count : files->items[0]->lines;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -179,7 +184,7 @@ cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_aren
                                  cx_err *err)
 {
     window w = {.home = home, .files = files, .file = files->items[0], .arena = arena};
-    if (w.file->counted)
+    if (w.file->counted || files->joined)
         return CX_SUCCESS;
     cx_recorded_session *own = CX_ARENA_NEW(arena, cx_recorded_session);
     const cx_recorded_session **items =
@@ -228,30 +233,51 @@ static cx_status find_before(const window *w, uint64_t from, uint64_t start, uin
     }
 }
 
-/* The time that a line has, as the formats with windows write it; false when it has none. */
-static bool time_of_line(cx_str line, int64_t *out)
+/* The member that a line's time is in. */
+static cx_str time_member(cx_recorded_session_format format)
 {
-    static const char member[] = "\"timestamp\":";
-    const char *at = memmem(line.data, line.size, member, sizeof member - 1), *end;
+    return format == CX_SESSION_CURSOR     ? CX_STR("\"timestamp_ms\":")
+           : format == CX_SESSION_OPENCODE ? CX_STR("\"created\":")
+                                           : CX_STR("\"timestamp\":");
+}
+
+static bool read_ms(cx_str text, int64_t *out)
+{
+    int64_t ms = 0;
+    size_t at = 0;
+    for (; at < text.size && at < 14 && text.data[at] >= '0' && text.data[at] <= '9'; at++)
+        ms = 10 * ms + (text.data[at] - '0');
+    if (at == 0 || ms > INT64_MAX / 1000000)
+        return false;
+    *out = ms * 1000000;
+    return true;
+}
+
+/* The time that a line has, as the formats with windows write it; false when it has none. */
+static bool time_of_line(cx_str member, cx_str line, int64_t *out)
+{
+    const char *at = memmem(line.data, line.size, member.data, member.size), *end;
     if (at == NULL)
         return false;
-    at += sizeof member - 1;
+    at += member.size;
     size_t left = line.size - (size_t)(at - line.data);
     for (; left != 0 && *at == ' '; left--)
         at++;
-    if (left == 0 || *at != '"' || (end = memchr(at + 1, '"', left - 1)) == NULL)
-        return false;
-    return cx_import_time_iso(cx_str_from(at + 1, (size_t)(end - at) - 1), out);
+    if (left == 0 || *at != '"')
+        return read_ms(cx_str_from(at, left), out);
+    end = memchr(at + 1, '"', left - 1);
+    return end != NULL && cx_import_time_iso(cx_str_from(at + 1, (size_t)(end - at) - 1), out);
 }
 
 /* The first time, or the last, of the lines in some bytes. */
-static bool time_in(cx_str text, bool last, int64_t *out)
+static bool time_in(cx_recorded_session_format format, cx_str text, bool last, int64_t *out)
 {
+    const cx_str member = time_member(format);
     bool found = false;
     while (text.size != 0 && (last || !found)) {
         const char *end = memchr(text.data, '\n', text.size);
         const size_t size = end == NULL ? text.size : (size_t)(end - text.data) + 1;
-        found |= time_of_line(cx_str_from(text.data, size), out);
+        found |= time_of_line(member, cx_str_from(text.data, size), out);
         text = cx_str_from(text.data + size, text.size - size);
     }
     return found;
@@ -270,6 +296,45 @@ static cx_status add_own(const window *w, uint64_t from, cx_import_window *out, 
     return add_bytes(w, before, stop, err);
 }
 
+/* --- documents that are the lines of one session ---------------------------------------------- */
+
+static uint64_t size_of_documents(const cx_session_files *files, uint64_t from, uint64_t until)
+{
+    uint64_t size = 0;
+    for (size_t i = files->lines[from]; i < files->lines[until]; i++)
+        size += files->items[i]->offset;
+    return size;
+}
+
+static cx_status add_document_lines(const window *w, uint64_t from, uint64_t until, cx_err *err)
+{
+    if (size_of_documents(w->files, from, until) > w->max_bytes)
+        return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
+                          "the part has more than %zu bytes", w->max_bytes);
+    for (uint64_t line = from; line < until; line++)
+        CX_TRY(cx_session_files_add_line(w->home, w->files, (size_t)line, w->out, err));
+    return CX_SUCCESS;
+}
+
+/* As add_own: of documents the sizes are known without reading them. */
+static cx_status add_documents(const window *w, uint64_t from, cx_import_window *out, cx_err *err)
+{
+    const cx_session_files *files = w->files;
+    uint64_t before = from < CX_SESSION_PART_BEFORE ? from : CX_SESSION_PART_BEFORE;
+    *out = (cx_import_window){.from = from, .after_ns = INT64_MIN, .until_ns = INT64_MAX};
+    out->until = files->line_count - from > CX_SESSION_PART_LINES ? from + CX_SESSION_PART_LINES
+                                                                  : files->line_count;
+    while (before != 0 && size_of_documents(files, from - before, from) > BEFORE_BYTES_MAX)
+        before /= 2;
+    out->line = from - before;
+    uint64_t head = out->line < HEAD_LINES ? out->line : HEAD_LINES;
+    while (head != 0 && size_of_documents(files, 0, head) > HEAD_BYTES_MAX)
+        head--;
+    CX_TRY(add_document_lines(w, 0, head, err));
+    out->head = w->out->size;
+    return add_document_lines(w, out->line, out->until, err);
+}
+
 /* --- those of subagents ----------------------------------------------------------------------- */
 
 /* The time of a file's first or last record that has one. */
@@ -283,7 +348,7 @@ static cx_status time_at(const window *w, bool last, int64_t *out, bool *out_fou
         return CX_SUCCESS;
     CX_TRY(piece_at(w, last ? w->file->offset - 1 : 0, &piece, err));
     CX_TRY(read_piece(w, &piece, &bytes, err));
-    *out_found = time_in(cx_bytes_str(bytes), last, out);
+    *out_found = time_in(w->file->format, cx_bytes_str(bytes), last, out);
     cx_arena_reset(w->arena, mark);
     return CX_SUCCESS;
 }
@@ -304,18 +369,19 @@ static cx_status add_subagent(const window *w, const cx_import_window *own, cx_i
 }
 
 /* Between which times records of other files belong to the part. */
-static void time_window(cx_str text, const cx_recorded_session *file, cx_import_window *own)
+static void time_window(cx_str text, const cx_session_files *files, cx_import_window *own)
 {
+    const cx_recorded_session_format format = files->items[0]->format;
     size_t at = own->head;
     for (uint64_t line = own->line; line < own->from && at < text.size; line++) {
         const char *end = memchr(text.data + at, '\n', text.size - at);
         at = end == NULL ? text.size : (size_t)(end - text.data) + 1;
     }
     int64_t before, until;
-    if (own->from != 0 && time_in(cx_str_from(text.data, at), true, &before))
+    if (own->from != 0 && time_in(format, cx_str_from(text.data, at), true, &before))
         own->after_ns = before;
-    if (own->until < file->lines &&
-        time_in(cx_str_from(text.data + at, text.size - at), true, &until))
+    if (own->until < cx_session_files_lines(files) &&
+        time_in(format, cx_str_from(text.data + at, text.size - at), true, &until))
         own->until_ns = until;
 }
 
@@ -364,6 +430,39 @@ static cx_status find_id(const window *w, cx_str id, uint64_t *out_line, bool *o
     return CX_SUCCESS;
 }
 
+static bool is_document_record(const cx_recorded_session *session, cx_str line, cx_str id,
+                               cx_arena *arena)
+{
+    cx_json value;
+    if (memmem(line.data, line.size, id.data, id.size) == NULL ||
+        cx_failed(cx_json_parse_text(line, arena, &value, NULL)))
+        return false;
+    const cx_json *info = cx_json_get_typed(&value, CX_STR("info"), CX_JSON_OBJECT);
+    const cx_json *found = cx_json_get(
+        session->format == CX_SESSION_OPENCODE && info != NULL ? info : &value, CX_STR("id"));
+    return found != NULL && (found->type == CX_JSON_STRING || cx_json_is_number(found)) &&
+           cx_str_eq(cx_json_text(found), id);
+}
+
+static cx_status find_document(const window *w, cx_str id, uint64_t *out_line, bool *out_found,
+                               cx_err *err)
+{
+    cx_buf line;
+    cx_status status = CX_SUCCESS;
+    cx_buf_init(&line, cx_alloc_default());
+    for (size_t i = 0; i < w->files->line_count && !*out_found && !cx_failed(status); i++) {
+        cx_arena_mark mark = cx_arena_mark_now(w->arena);
+        cx_buf_clear(&line);
+        status = cx_session_files_add_line(w->home, w->files, i, &line, err);
+        *out_line = i;
+        *out_found =
+            !cx_failed(status) && is_document_record(w->file, cx_buf_str(&line), id, w->arena);
+        cx_arena_reset(w->arena, mark);
+    }
+    cx_buf_done(&line);
+    return status;
+}
+
 static bool read_number(cx_str digits, uint64_t *out)
 {
     *out = 0;
@@ -385,7 +484,7 @@ cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx
     *out_found = false;
     if (cx_str_starts(name, CX_STR(at))) {
         name = cx_str_from(name.data + sizeof at - 1, name.size - (sizeof at - 1));
-        *out_found = read_number(name, &line) && line != 0 && line <= w.file->lines;
+        *out_found = read_number(name, &line) && line != 0 && line <= cx_session_files_lines(files);
         *out_line = *out_found ? line - 1 : 0;
         return CX_SUCCESS;
     }
@@ -393,7 +492,8 @@ cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx
         return CX_SUCCESS;
     name = cx_str_from(name.data + sizeof src - 1, name.size - (sizeof src - 1));
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = find_id(&w, name, out_line, out_found, err);
+    cx_status status = files->joined ? find_document(&w, name, out_line, out_found, err)
+                                     : find_id(&w, name, out_line, out_found, err);
     cx_arena_done(&arena);
     return status;
 }
@@ -409,19 +509,23 @@ typedef struct gathered {
 static cx_status gather(window *w, const cx_session_files *files, uint64_t from, gathered *g,
                         cx_session_times *out_times, cx_err *err)
 {
+    const size_t count = files->joined ? 1 : files->count;
     w->file = files->items[0];
-    CX_TRY(add_own(w, from, &g->windows[0], err));
+    if (files->joined)
+        CX_TRY(add_documents(w, from, &g->windows[0], err));
+    else
+        CX_TRY(add_own(w, from, &g->windows[0], err));
     g->ends[0] = w->out->size;
     /* Its own records are chosen by their lines. */
     cx_import_window times = g->windows[0];
-    time_window(cx_buf_str(w->out), w->file, &times);
+    time_window(cx_buf_str(w->out), files, &times);
     *out_times = (cx_session_times){times.after_ns, times.until_ns};
-    for (size_t i = 1; i < files->count; i++) {
+    for (size_t i = 1; i < count; i++) {
         w->file = files->items[i];
         CX_TRY(add_subagent(w, &times, &g->windows[i], err));
         g->ends[i] = w->out->size;
     }
-    for (size_t i = 0; i < files->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const size_t start = i == 0 ? 0 : g->ends[i - 1];
         g->files[i] = cx_bytes_from(w->out->data + start, g->ends[i] - start);
     }
@@ -433,10 +537,11 @@ static cx_status check_part(const cx_session_files *files, uint64_t from, cx_err
     if (!cx_session_files_have_parts(files))
         return cx_fail_at(err, CX_E_UNSUPPORTED, "NoParts", CX_NO_OFFSET,
                           "the session cannot be opened in parts: open the whole");
-    if (from >= files->items[0]->lines)
+    if (from >= cx_session_files_lines(files))
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoPart", CX_NO_OFFSET,
                           "found a part from entry %llu, expected one below %llu",
-                          (unsigned long long)from, (unsigned long long)files->items[0]->lines);
+                          (unsigned long long)from,
+                          (unsigned long long)cx_session_files_lines(files));
     return CX_SUCCESS;
 }
 
@@ -466,7 +571,8 @@ cx_status cx_session_files_import_part(cx_home *home, const cx_session_files *fi
     options.windows = g.windows;
     if (!cx_failed(status))
         status = cx_import_run_bytes(cx_recorded_session_format_name(files->items[0]->format),
-                                     g.files, files->count, &options, write, write_arg, NULL, err);
+                                     g.files, files->joined ? 1 : files->count, &options, write,
+                                     write_arg, NULL, err);
     cx_buf_done(&text);
     cx_arena_done(&pieces);
     cx_arena_done(&arena);

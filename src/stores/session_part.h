@@ -22,8 +22,11 @@
 /* All that is read for a part. */
 #define CX_SESSION_PART_BYTES_MAX ((size_t)256 << 20)
 
-/* Whether the session can be read in parts: it is one file of lines, and its format allows it. */
+/* Whether the session can be read in parts: it is one file of lines, or documents that are read as
+ * such lines, and its format allows it. */
 bool cx_session_files_have_parts(const cx_session_files *files);
+/* How many lines it has, once they were counted. */
+uint64_t cx_session_files_lines(const cx_session_files *files);
 /* Sets items[0]->lines where the archive does not say them (P4); for the calls that follow.  Memory
  * is the arena's. */
 CX_RESULT cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,

@@ -226,18 +226,113 @@ def copilot(i):
     return {"type": kind, "id": f"u{i}", "parentId": f"u{i - 1}" if i else None, "timestamp": moment(BEGAN + i), "data": data}
 
 
+def cursor(i):
+    path = {"readToolCall": {"args": {"path": "/w/a.c"}}}
+    told = [{"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": f"word {i}"}]}},
+            {"type": "tool_call", "subtype": "started", "call_id": f"t{i}", "tool_call": path},
+            {"type": "tool_call", "subtype": "completed", "call_id": f"t{i - 1}",
+             "tool_call": {"readToolCall": {"args": {"path": "/w/a.c"}, "result": {"success": {"content": "x"}}}}},
+            {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": f"said {i}"}]}}]
+    return {**told[i % 4], "session_id": "s", "timestamp_ms": (BEGAN + i) * 1000}
+
+
 @test
 def other_formats_of_lines_have_parts():
     count, first = 1700, 1000
-    for name, line in (("qwen", qwen), ("droid", droid), ("copilot", copilot)):
+    for name, line, node in (("qwen", qwen, "src:u1500"), ("droid", droid, "src:u1500"), ("copilot", copilot, "src:u1500"),
+                             ("cursor", cursor, "at:0:1501")):
         with Place() as p:
             archive(p, name, (line(i) for i in range(count)))
             with served(p) as ask:
-                check(ask(f"session/{name}/extent", node="src:u1500") ==
+                check(ask(f"session/{name}/extent", node=node) ==
                       {"entries": count, "entry": 1500, "part": PART, "parts": True}, name)
                 expected = [s for s in ask.steps(f"session/{name}") if s["t"] >= BEGAN + first]
                 got = ask.steps(f"part/{first}/session/{name}")
                 check(len(got) == count - first and in_order(got) == in_order(expected), name, len(got), len(expected))
+
+
+def openhands(i):
+    call = {"tool_call_metadata": {"tool_call_id": f"t{i - i % 4}", "function_name": "execute_bash"}}
+    told = [{"source": "agent", "action": "run", "args": {"command": f"ls {i}"}, **call},
+            {"source": "agent", "observation": "run", "content": "a.c", "cause": i - 1, "extras": {"command": "ls"}, **call},
+            {"source": "user", "action": "message", "args": {"content": f"word {i}"}},
+            {"source": "agent", "action": "message", "args": {"content": f"said {i}"}}]
+    long = {"note": "x" * 500_000} if 20 <= i < 30 else {}
+    return {"id": i, "timestamp": moment(BEGAN + i)[:-1], **told[i % 4], **long}
+
+
+def put_events(root, numbers):
+    folder = root / "openhands" / "sessions" / "s" / "events"
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in numbers:
+        (folder / f"{i}.json").write_text(json.dumps(openhands(i), indent=1))
+
+
+def put_messages(root, count):
+    storage = root / "opencode" / "storage"
+    for i in range(count):
+        name = f"msg_{i:06d}"
+        parts = [{"type": "text", "text": f"word {i}"},
+                 {"type": "tool", "callID": f"t{i}", "tool": "bash",
+                  "state": {"status": "completed", "input": {"command": "ls"}, "output": "a.c"}}]
+        message = {"id": name, "sessionID": "s", "role": ["user", "assistant"][i % 2], "time": {"created": (BEGAN + i) * 1000}}
+        for path, value in [(storage / "message" / "s" / f"{name}.json", message)] + [
+                (storage / "part" / name / f"prt_{k}.json", {"id": f"prt_{k}", "messageID": name, "sessionID": "s", **part})
+                for k, part in enumerate(parts[:1 + i % 2])]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(value))
+
+
+def check_documents(ask, count, first, node):
+    extent = ask("session/s/extent", node=node)
+    check(extent == {"entries": count, "entry": first + 20, "part": PART, "parts": True}, extent)
+    expected = [s for s in ask.steps("session/s") if s["t"] >= BEGAN + first]
+    got = ask.steps(f"part/{first}/session/s")
+    check(len(got) == count - first and in_order(got) == in_order(expected), len(got), len(expected))
+    summary = ask(f"part/{first}/session/s/summary")
+    check(summary["verified"] and summary["errors"] == 0, summary["findings"][:3])
+
+
+@test
+def documents_that_are_one_session_have_parts():
+    count, first = 60, 30  # seven before it are read, and the first 16
+    with Place() as p:
+        put_events(p.folder / "w", range(count))
+        p.ok("watch", "--once", p.folder / "w")
+        with served(p) as ask:
+            check_documents(ask, count, first, f"src:{first + 20}")
+            check_documents(ask, count, first, f"at:0:{first + 21}")
+            check(ask("session/s/extent", node=f"src:{count}")["entry"] is None)
+        p.expect(2, "lattice", "render", "@session/s", "--part", count, err=f"below {count}")
+    with Place() as p:
+        put_messages(p.folder / "w", count)
+        p.ok("watch", "--once", p.folder / "w")
+        with served(p) as ask:
+            check_documents(ask, count, first, "src:msg_000050")
+
+
+@test
+def one_document_is_a_line():
+    with Place() as p:
+        put_events(p.folder / "w", [0])
+        p.ok("watch", "--once", p.folder / "w")
+        with served(p) as ask:
+            check(ask("session/s/extent")["entries"] == 1 and len(ask.steps("part/0/session/s")) == 1)
+
+
+@test
+def documents_keep_their_numbers_when_one_is_erased():
+    with Place() as p:
+        put_events(p.folder / "w", range(40))
+        told = [json.loads(line) for line in p.ok("watch", "--once", "--json", p.folder / "w").splitlines()]
+        seq = next(line["seq"] for line in told if line.get("file", "").endswith("/10.json"))
+        p.ok("erase", seq, "--actor", "sessions", "--reason", "it held a secret")
+        with served(p) as ask:
+            check(ask("session/s/extent")["entries"] == 40)
+            for name in ("session/s", "part/0/session/s", "part/5/session/s", "part/10/session/s", "part/20/session/s"):
+                event = json.loads(ask(f"{name}/node", node="at:0:31")["event"]["text"])
+                check(event["src_id"] == "30", name, event)
+                ask(f"{name}/node", code=404, node="at:0:11")
 
 
 @test

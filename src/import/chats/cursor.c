@@ -310,4 +310,5 @@ const cx_import_format cx_import_cursor = {
     .content = cursor_content,
     .done = cursor_done,
     .detect = cursor_detect,
+    .windows = true,
 };

@@ -210,4 +210,5 @@ const cx_import_format cx_import_opencode = {
     .content = opencode_content,
     .done = opencode_done,
     .detect = opencode_detect,
+    .windows = true,
 };

@@ -392,4 +392,5 @@ const cx_import_format cx_import_openhands = {
     .part = openhands_part,
     .done = openhands_done,
     .detect = openhands_detect,
+    .windows = true,
 };
