@@ -1,11 +1,12 @@
 /*
  * crypto - SHA-256 and SHA-512, Ed25519 and ML-DSA verification, hex and base64, keys as text.
  *
- * Holds no secret key and never signs; HMAC is for secrets that both sides have.
+ * Holds no private key and never signs; HMAC and boxes are for secrets that both sides have.
  */
 #ifndef CX_CRYPTO_API_H
 #define CX_CRYPTO_API_H
 
+#include "crypto/box.h"
 #include "crypto/crc32c.h"
 #include "crypto/digest.h"
 #include "crypto/hmac.h"
