@@ -92,13 +92,13 @@ static bool set_options(streaming *s, void *headers, char *error_text)
     failed |= curl->curl_easy_setopt(easy, CX_CURL_NO_SIGNAL, 1L);
     failed |= curl->curl_easy_setopt(easy, CX_CURL_USER_AGENT, USER_AGENT);
     failed |= curl->curl_easy_setopt(easy, CX_CURL_ERROR_TEXT, error_text);
-    if (strcmp(stream->method, "POST") == 0) {
+    if (strcmp(stream->method, "POST") == 0 || strcmp(stream->method, "PUT") == 0) {
         failed |= curl->curl_easy_setopt(easy, CX_CURL_POST, 1L);
         failed |= curl->curl_easy_setopt(easy, CX_CURL_BODY_SIZE, (int64_t)stream->body.size);
         failed |= curl->curl_easy_setopt(easy, CX_CURL_BODY, (const char *)stream->body.data);
-    } else {
-        failed |= curl->curl_easy_setopt(easy, CX_CURL_METHOD, stream->method);
     }
+    if (strcmp(stream->method, "POST") != 0)
+        failed |= curl->curl_easy_setopt(easy, CX_CURL_METHOD, stream->method);
     failed |= curl->curl_easy_setopt(easy, CX_CURL_HEADERS, headers);
     failed |= curl->curl_easy_setopt(easy, CX_CURL_TIMEOUT_MS, (long)stream->timeout_ms);
     failed |= curl->curl_easy_setopt(easy, CX_CURL_CONNECT_TIMEOUT_MS, (long)CONNECT_MS);

@@ -16,10 +16,10 @@
 
 typedef struct cx_http_stream {
     const char *url;            /* as cx_http_post_check_url accepts it */
-    const char *method;         /* "POST", "GET", "DELETE" */
+    const char *method;         /* "POST", "PUT", "GET", "DELETE" */
     const char *const *headers; /* "Name: value" each */
     size_t header_count;
-    cx_bytes body;             /* of a POST */
+    cx_bytes body;             /* of a POST or a PUT */
     uint32_t timeout_ms;       /* for all of it; 0 = none */
     const atomic_bool *cancel; /* ends it within about a second; NULL = none */
     void *arg;
