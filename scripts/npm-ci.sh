@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# npm-ci.sh build|test|sdk|deploy - brings what web/package-lock.json names into web/node_modules.
+# npm-ci.sh build|test|sdk|deploy|objects - brings what web/package-lock.json names into web/node_modules.
 #
 # `build` is what bundling the page needs, `test` everything.  `sdk` brings what the tests of
 # sdk/typescript need into its own node_modules: the types of Node and the packages that it integrates
-# with (240 MB).  `deploy` brings the schemas by which tests/deploy reads manifests (60 MB).
+# with (240 MB).  `deploy` brings the schemas by which tests/deploy reads manifests (60 MB).  `objects` brings
+# s3rver, an object store that tests of stored bundles start on loopback (14 MB).
 #
 # When the lock file is what it was the last time, nothing is done and nothing is asked of the network.
 # A registry that is slow is asked three times.  Exits 1 with the reason when it cannot be done: the
@@ -17,8 +18,9 @@ build) folder=web omit=(--omit=dev) ;;
 test) folder=web omit=() ;;
 sdk) folder=sdk/typescript omit=(--omit=optional) ;; # optional are programs for other machines
 deploy) folder=tests/deploy omit=() ;;
+objects) folder=tests/objects omit=() ;;
 *)
-    echo "usage: $0 build|test|sdk|deploy" >&2
+    echo "usage: $0 build|test|sdk|deploy|objects" >&2
     exit 2
     ;;
 esac
@@ -26,6 +28,7 @@ cd "$folder"
 case "$kind" in
 sdk) without="tests of sdk/typescript are left out" ;;
 deploy) without="the test of the manifests is left out" ;;
+objects) without="tests with s3rver are left out" ;;
 *) without="the page is left out" ;;
 esac
 

@@ -191,6 +191,7 @@ fi
 
 # The page and its tests; where its parts cannot be had, both are left out, and the tests say so.
 ./scripts/npm-ci.sh test || true
+./scripts/npm-ci.sh objects || true
 # cortex-verify as WebAssembly, and the page that carries it; without them their tests are skipped.  Only tests
 # need them, so they are made beside the build.
 beside() {

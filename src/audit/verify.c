@@ -20,7 +20,8 @@ const char *const cx_run_code_names[CX_RUN_CODE_COUNT] = {
     "events_torn",        "chain_missing",        "chain_invalid",   "state_order",
     "mirror_mismatch",    "patch_names_mismatch", "diff_scope",      "tests_outside_contract",
     "status_mismatch",    "baseline_mismatch",    "ref_mismatch",    "ledger_entry_missing",
-    "stored_changed",     "stored_missing",       "stored_erased",   "ended_by_another",
+    "stored_changed",     "stored_missing",       "stored_erased",   "stored_unreachable",
+    "ended_by_another",
 };
 
 void cx_run_verify_add_finding(cx_run_verification *v, cx_run_code code, cx_str path,
@@ -286,6 +287,7 @@ cx_status cx_run_verify_unread(cx_str run_id, cx_run_unread why, cx_str message,
     } of[] = {[CX_RUN_UNREAD_CHANGED] = {CX_RUN_STORED_CHANGED, ""},
               [CX_RUN_UNREAD_MISSING] = {CX_RUN_STORED_MISSING, "missing"},
               [CX_RUN_UNREAD_ERASED] = {CX_RUN_STORED_ERASED, "erased"},
+              [CX_RUN_UNREAD_AWAY] = {CX_RUN_STORED_UNREACHABLE, "unreachable"},
               [CX_RUN_UNREAD_ENDED] = {CX_RUN_ENDED_BY_ANOTHER, "ended"}};
     CX_ASSERT(arena != NULL && out != NULL && why < CX_COUNT_OF(of));
     *out = (cx_run_verdict){.run_id = run_id,

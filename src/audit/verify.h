@@ -40,6 +40,7 @@ typedef enum cx_run_unread {
     CX_RUN_UNREAD_CHANGED, /* its bytes are not those that were recorded: broken */
     CX_RUN_UNREAD_MISSING, /* indeterminate, as is */
     CX_RUN_UNREAD_ERASED,
+    CX_RUN_UNREAD_AWAY, /* the store that has it cannot be asked */
     CX_RUN_UNREAD_ENDED /* another machine ended the run, and no bundle was ever sealed */
 } cx_run_unread;
 /* The verdict on a run of which the bundle cannot be read; it is never CX_HOLDS. */

@@ -40,6 +40,7 @@ typedef enum cx_run_code {
     CX_RUN_STORED_CHANGED,
     CX_RUN_STORED_MISSING,
     CX_RUN_STORED_ERASED,
+    CX_RUN_STORED_UNREACHABLE,
     CX_RUN_ENDED_BY_ANOTHER,
     CX_RUN_CODE_COUNT
 } cx_run_code;

@@ -23,7 +23,8 @@ enum {
 
 typedef struct cx_lattice cx_lattice; /* of <cortex/lattice.h> */
 typedef struct cx_lattice_report cx_lattice_report;
-typedef struct cx_fleet_files cx_fleet_files; /* of fleet/files.h */
+typedef struct cx_fleet_files cx_fleet_files;   /* of fleet/files.h */
+typedef struct cx_object_store cx_object_store; /* of stores/object_store.h */
 
 typedef struct cx_cli {
     const cx_io *io; /* &files */
@@ -36,12 +37,15 @@ typedef struct cx_cli {
     cx_buf recorded;              /* nodes of recorded traces, which a lattice borrows from */
     cx_buf piped;                 /* standard input, likewise */
     const char *configured_home, *configured_actor; /* by files (config.h); NULL = not */
-    bool archives;          /* segments of the log, by configuration: section [archive] */
-    uint32_t archive_keep;  /* so many stay as they are */
-    int64_t archive_age_ns; /* .. and those younger than this; 0 = none */
-    uint64_t max_index;     /* bytes, by configuration: section [derived]; 0 = no limit */
-    const char *archive_to; /* NULL = the log's own folder, or the one that it names */
-    cx_fleet_files *part;   /* of a data directory in a database (fleet/part_home.h); NULL = none */
+    bool archives;                  /* segments of the log, by configuration: section [archive] */
+    uint32_t archive_keep;          /* so many stay as they are */
+    int64_t archive_age_ns;         /* .. and those younger than this; 0 = none */
+    uint64_t max_index;             /* bytes, by configuration: section [derived]; 0 = no limit */
+    const char *archive_to;         /* NULL = the log's own folder, or the one that it names */
+    const cx_object_store *objects; /* of bundles, by configuration (objects.h); NULL = none */
+    bool stores_objects;            /* bundles go there, not into the journal */
+    const char *objects_refused;    /* the file of a folder that names one; NULL = none */
+    cx_fleet_files *part; /* of a data directory in a database (fleet/part_home.h); NULL = none */
     struct cx_cli_reached *reached; /* nodes that it writes through (fleet/part_reach.c) */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;

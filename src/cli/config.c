@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/fleet/part_home.h"
+#include "cli/objects.h"
 #include "db/api.h"
 #include "fleet/api.h"
 #include "os/api.h"
@@ -42,6 +43,13 @@ static const struct shared {
     {"intake", "sensitive-pattern"},
     {"telemetry", "otlp-endpoint"},
     {"derived", "max-index"},
+    {"bundles", "store"},
+    {"bundles", "endpoint"},
+    {"bundles", "bucket"},
+    {"bundles", "region"},
+    {"bundles", "prefix"},
+    {"bundles", "store-timeout"},
+    {"bundles", "plain-http"},
 };
 
 /* Commands with a section of their own: those that run long or receive data.  [archive] is read by
@@ -84,6 +92,9 @@ static const struct preset {
     {"record", "unknown-key", "\"reject\""},
     {"record", "level-policy", "\"reject\""},
     {"mcp", "level", "\"full_traces\""},
+    {"bundles", "store", "\"database\""},
+    {"bundles", "region", "\"us-east-1\""},
+    {"bundles", "store-timeout", "30"},
 };
 
 /* Where what the help calls the value is none. */
@@ -91,6 +102,9 @@ static const struct preset examples[] = {
     {"archive", "after", "\"30d\""},
     {"archive", "to", "\"/mnt/slow/cortex-log\""},
     {"derived", "max-index", "\"2G\""},
+    {"bundles", "endpoint", "\"https://s3.eu-central-1.amazonaws.com\""},
+    {"bundles", "bucket", "\"cortex-bundles\""},
+    {"bundles", "prefix", "\"team-b\""},
 };
 
 static const char *find_preset(const struct preset *list, size_t count, const cx_config_key *key)
@@ -730,5 +744,6 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
             CX_TRY(apply_key(&g, &keys[i]));
     CX_TRY(apply_cache(&g, keys, count));
     CX_TRY(apply_derived(&g, keys, count));
+    CX_TRY(cx_cli_objects_apply(cli, args, &config, err));
     return apply_archiving(&g, keys, count);
 }

@@ -30,6 +30,7 @@
     X(CX_KIND_RUN_SEAL, "run.seal", "bundle/seal", "stores, evidence, provenance")                 \
     X(CX_KIND_RUN_LEASE, "run.lease", "cli/run", "cli/run")                                        \
     X(CX_KIND_RUN_BUNDLE, "run.bundle", "cli/run", "stores, cli/run, server")                      \
+    X(CX_KIND_RUN_BUNDLE_OBJECT, "run.bundle_object", "cli/run", "stores, cli/run, server")        \
     X(CX_KIND_RUN_END, "run.end", "cli/run", "stores, cli/run, server")                            \
     X(CX_KIND_RUN_BUNDLE_PART, "run.bundle_part", "cli/run", "stores")                             \
     X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \

@@ -193,7 +193,10 @@ static void map_error(const cx_err *err, cx_problem *out)
 {
     out->detail = cx_str_z(err->message);
     switch (err->code) {
-    case CX_E_NOT_FOUND: out->status = 404, out->type = "not-found"; break;
+    case CX_E_NOT_FOUND:
+        out->status = map_error_tag(err, "BundleUnreachable") ? 503 : 404;
+        out->type = out->status == 503 ? "unavailable" : "not-found";
+        break;
     case CX_E_DENIED:
         out->status = map_error_tag(err, "RateLimited") ? 429 : 403;
         out->type = out->status == 429 ? "rate" : "forbidden";

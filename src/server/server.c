@@ -114,6 +114,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .runs = options->runs,
         .watch = options->watch,
         .part_id = options->part_id,
+        .objects = options->objects,
         .tls = options->tls_cert_path != NULL,
         .open_signed = options->open_signed,
         .open_requests = options->open_requests,

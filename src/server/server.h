@@ -17,6 +17,8 @@ typedef struct cx_part_watch cx_part_watch; /* server/feed/part_watch.h */
 
 typedef struct cx_server cx_server;
 
+typedef struct cx_object_store cx_object_store; /* stores/object_store.h */
+
 typedef struct cx_server_options {
     const cx_alloc *alloc; /* NULL = default */
     const cx_io *io;       /* NULL = system */
@@ -28,11 +30,12 @@ typedef struct cx_server_options {
     const char *file_path; /* instead of recorder and data directory: serves this one file, */
     const cx_lattice *only_lattice; /* which was opened with keep_deltas and outlives the server */
     const cx_token *only_token;     /* then: what opens it */
-    cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
-    cx_part_watch *watch;    /* of the fleet of a part; outlives the server; NULL = it is none */
-    const char *part_id;     /* of that part; as cx_service_options */
-    const char *index_where; /* NULL = HOME/cirislens.db */
-    bool mcp_writes;         /* as cx_service_options, as the next two */
+    cx_runs *runs;        /* of a repository; outlives the server; NULL = none is served */
+    cx_part_watch *watch; /* of the fleet of a part; outlives the server; NULL = it is none */
+    const char *part_id;  /* of that part; as cx_service_options */
+    const cx_object_store *objects; /* likewise */
+    const char *index_where;        /* NULL = HOME/cirislens.db */
+    bool mcp_writes;                /* as cx_service_options, as the next two */
     const char *user_home, *program;
     cx_tcp_address address;
     bool otlp;        /* also a listener for OpenTelemetry exporters */

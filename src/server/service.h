@@ -31,9 +31,10 @@ typedef struct cx_call cx_call;
 typedef struct cx_live_feed cx_live_feed;
 typedef struct cx_session_list cx_session_list; /* server/feed/session_list.h */
 struct cx_problem;
-typedef struct cx_runs cx_runs;             /* server/feed/runs.h */
-typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
-typedef struct cx_part_watch cx_part_watch; /* server/feed/part_watch.h */
+typedef struct cx_runs cx_runs;                 /* server/feed/runs.h */
+typedef struct cx_view_cache cx_view_cache;     /* server/feed/view_cache.h */
+typedef struct cx_part_watch cx_part_watch;     /* server/feed/part_watch.h */
+typedef struct cx_object_store cx_object_store; /* stores/object_store.h */
 
 /* --- what is served --------------------------------------------------------------------------- */
 
@@ -68,6 +69,7 @@ typedef struct cx_service_options {
     /* 16 hex digits of the id of a part of a fleet: cookies are named after it in place of the
      * port, and sessions are stored in the data directory.  NULL = none is served. */
     const char *part_id;
+    const cx_object_store *objects; /* of bundles of the part's runs; NULL = none is known */
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
     const char *user_home; /* of hooks' calls (live/live.h); NULL = not known */

@@ -18,6 +18,7 @@
 #include "stores/run_end.h"
 #include "stores/run_index.h"
 #include "stores/run_list.h"
+#include "stores/run_object.h"
 #include "stores/session_files.h"
 #include "stores/session_index.h"
 #include "stores/session_part.h"

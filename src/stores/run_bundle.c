@@ -1,5 +1,5 @@
 /*
- * run_bundle.c - the archive of a run's bundle in the journal of its runs.  Invariants B1 to B3:
+ * run_bundle.c - the archive of a run's bundle, stored for other machines.  Invariants B1 to B3:
  * run_bundle.h.
  */
 #include "stores/run_bundle.h"
@@ -9,6 +9,7 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "rules/api.h"
+#include "stores/run_object.h"
 
 #define TYPE "cortex.run.bundle.v1"
 
@@ -26,7 +27,12 @@ cx_id cx_run_stored_subject(cx_str run_id)
     return id;
 }
 
-/* --- the entry run.bundle --------------------------------------------------------------------- */
+/* --- the entry -------------------------------------------------------------------------------- */
+
+cx_str cx_run_stored_kind(const cx_run_stored *stored)
+{
+    return cx_kinds_name(stored->in_object ? CX_KIND_RUN_BUNDLE_OBJECT : CX_KIND_RUN_BUNDLE);
+}
 
 static void put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
 {
@@ -53,12 +59,15 @@ cx_status cx_run_stored_write(const cx_run_stored *stored, cx_arena *arena, cx_b
 {
     cx_json value;
     cx_json_list object = cx_json_list_begin(arena);
-    cx_json_put_z(&object, "type", TYPE);
+    cx_json_put_z(&object, "type", stored->in_object ? CX_RUN_OBJECT_TYPE : TYPE);
     cx_json_put_str(&object, "run_id", stored->run_id);
     put_digest(&object, "manifest_sha256", &stored->manifest_sha256);
     put_digest(&object, "sha256", &stored->sha256);
     cx_json_put_uint(&object, "size_bytes", stored->size_bytes);
-    put_parts(&object, stored);
+    if (stored->in_object)
+        cx_run_object_put(&object, &stored->object);
+    else
+        put_parts(&object, stored);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     CX_TRY(cx_json_write(out, &value, CX_JSON_PY_COMPACT, err));
     return cx_buf_check(out, err);
@@ -97,13 +106,17 @@ static bool read_parts(const cx_json *list, cx_arena *arena, cx_run_stored *out)
 
 static bool read_stored(const cx_json *json, cx_str run_id, cx_arena *arena, cx_run_stored *out)
 {
-    const cx_json *parts = CX_JSON_GET(json, "parts");
+    const cx_json *parts = CX_JSON_GET(json, "parts"), *object = CX_JSON_GET(json, "object");
     out->run_id = CX_JSON_GET_STR(json, "run_id");
-    return cx_str_is(CX_JSON_GET_STR(json, "type"), TYPE) && cx_str_eq(out->run_id, run_id) &&
-           cx_digest_parse(CX_JSON_GET_STR(json, "sha256"), &out->sha256) &&
-           cx_digest_parse(CX_JSON_GET_STR(json, "manifest_sha256"), &out->manifest_sha256) &&
-           read_size(json, CX_RUN_STORED_BYTES_MAX, &out->size_bytes) && parts != NULL &&
-           read_parts(parts, arena, out);
+    if (!cx_str_is(CX_JSON_GET_STR(json, "type"), out->in_object ? CX_RUN_OBJECT_TYPE : TYPE) ||
+        !cx_str_eq(out->run_id, run_id) ||
+        !cx_digest_parse(CX_JSON_GET_STR(json, "sha256"), &out->sha256) ||
+        !cx_digest_parse(CX_JSON_GET_STR(json, "manifest_sha256"), &out->manifest_sha256) ||
+        !read_size(json, CX_RUN_STORED_BYTES_MAX, &out->size_bytes))
+        return false;
+    return out->in_object
+               ? object != NULL && cx_run_object_read(object, out->size_bytes, &out->object)
+               : parts != NULL && read_parts(parts, arena, out);
 }
 
 static cx_status fail_changed(cx_str run_id, const char *what, cx_err *err)
@@ -113,8 +126,30 @@ static cx_status fail_changed(cx_str run_id, const char *what, cx_err *err)
                       run_id.data, what);
 }
 
-cx_status cx_run_stored_find(cx_home *home, cx_str actor, cx_str run_id, cx_arena *arena,
-                             cx_run_stored *out, bool *out_found, cx_err *err)
+/* Whether the entry is one of ours; its error when it is of one of the kinds and not of its
+ * form. */
+static cx_status read_entry(cx_home *home, cx_str run_id, uint64_t seq, cx_arena *arena,
+                            cx_run_stored *out, bool *out_found, cx_err *err)
+{
+    cx_entry_view view;
+    cx_json json;
+    CX_TRY(cx_home_entry(home, out->actor, seq, arena, &view, err));
+    out->in_object = cx_kinds_is(view.entry.kind, CX_KIND_RUN_BUNDLE_OBJECT);
+    if (view.entry.committed ||
+        (!out->in_object && !cx_kinds_is(view.entry.kind, CX_KIND_RUN_BUNDLE)))
+        return CX_SUCCESS;
+    cx_status status = cx_run_json_read(cx_bytes_str(view.payload), 0, arena, &json, NULL);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(status) || json.type != CX_JSON_OBJECT || !read_stored(&json, run_id, arena, out))
+        return fail_changed(run_id, "the entry that says where it is has another form", err);
+    out->seq = seq;
+    *out_found = true;
+    return CX_SUCCESS;
+}
+
+cx_status cx_run_stored_next(cx_home *home, cx_str actor, cx_str run_id, size_t *at,
+                             cx_arena *arena, cx_run_stored *out, bool *out_found, cx_err *err)
 {
     const cx_id subject = cx_run_stored_subject(run_id);
     const uint64_t *seqs;
@@ -125,23 +160,16 @@ cx_status cx_run_stored_find(cx_home *home, cx_str actor, cx_str run_id, cx_aren
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    for (size_t i = 0; i < count; i++) {
-        cx_entry_view view;
-        cx_json json;
-        CX_TRY(cx_home_entry(home, actor, seqs[i], arena, &view, err));
-        if (!cx_kinds_is(view.entry.kind, CX_KIND_RUN_BUNDLE) || view.entry.committed)
-            continue;
-        status = cx_run_json_read(cx_bytes_str(view.payload), 0, arena, &json, NULL);
-        if (status.code == CX_E_NOMEM)
-            return cx_fail_nomem(err);
-        if (cx_failed(status) || json.type != CX_JSON_OBJECT ||
-            !read_stored(&json, run_id, arena, out))
-            return fail_changed(run_id, "the entry run.bundle has another form", err);
-        out->seq = seqs[i];
-        *out_found = true;
-        return CX_SUCCESS;
-    }
+    while (*at < count && !*out_found)
+        CX_TRY(read_entry(home, run_id, seqs[(*at)++], arena, out, out_found, err));
     return CX_SUCCESS;
+}
+
+cx_status cx_run_stored_find(cx_home *home, cx_str actor, cx_str run_id, cx_arena *arena,
+                             cx_run_stored *out, bool *out_found, cx_err *err)
+{
+    size_t at = 0;
+    return cx_run_stored_next(home, actor, run_id, &at, arena, out, out_found, err);
 }
 
 /* --- the bytes -------------------------------------------------------------------------------- */
@@ -215,10 +243,10 @@ static cx_status check_archive(const cx_run_stored *stored, cx_bytes archive, cx
                : fail_changed(stored->run_id, "it has another hash", err);
 }
 
-cx_status cx_run_stored_read(cx_home *home, const cx_run_stored *stored, cx_buf *out, cx_err *err)
+static cx_status read_all_parts(cx_home *home, const cx_run_stored *stored, cx_buf *out,
+                                cx_err *err)
 {
     cx_arena arena;
-    const size_t before = out->size;
     cx_status status = CX_SUCCESS;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     for (size_t i = 0; i < stored->part_count && !cx_failed(status); i++) {
@@ -227,6 +255,15 @@ cx_status cx_run_stored_read(cx_home *home, const cx_run_stored *stored, cx_buf 
         cx_arena_reset(&arena, mark);
     }
     cx_arena_done(&arena);
+    return status;
+}
+
+cx_status cx_run_stored_read(cx_home *home, const cx_run_stored *stored,
+                             const cx_object_store *store, cx_buf *out, cx_err *err)
+{
+    const size_t before = out->size;
+    cx_status status = stored->in_object ? cx_run_object_fetch(home, stored, store, out, err)
+                                         : read_all_parts(home, stored, out, err);
     if (!cx_failed(status))
         status = check_archive(stored, cx_bytes_from(out->data + before, out->size - before), err);
     if (cx_failed(status))

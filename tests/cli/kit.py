@@ -104,7 +104,7 @@ def make_folder(prefix="cortex-test-"):
 def clean_env(**more):
     """The environment without what sets Cortex or git, or says where users keep data."""
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith(("CORTEX", "GIT_", "XDG_"))}
+           if not name.startswith(("CORTEX", "GIT_", "XDG_", "AWS_"))}
     return {**env, "LC_ALL": "C.UTF-8", **{name: str(value) for name, value in more.items()}}
 
 

@@ -15,36 +15,13 @@ import pathlib
 import struct
 import signal
 import time
-import urllib.request
 
 import kit
 from kit import check, main, test
-from fleet_kit import children_of, Database, Going, Machine, policies, SERVERS, wait, Writing
+from bundle_kit import entries, fetch, payload, ran, Setting, Stranger, strangers
+from fleet_kit import children_of, Database, Going, SERVERS, wait
 import run_kit
 from run_kit import GOOD_OPS, contract, reply, script
-
-HOST_FREE = ("CORTEX_HOME", "CORTEX_URL", "CORTEX_TOKEN")
-
-
-def ran(machine, value=None):
-    """The id of a run that was merged."""
-    value = value or contract()
-    done, answer = machine.run(value, script((GOOD_OPS, reply(value["task_id"]))))
-    check(answer["status"] == "SUCCESS", done.stderr, answer)
-    check(b"note:" not in done.stderr, done.stderr)
-    return answer["run_id"]
-
-
-def entries(machine, kind):
-    done = machine.cortex("log", "--actor", machine.actor(), "--json", "--last", "100000")
-    check(done.returncode == 0, done)
-    found = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    return [entry for entry in found if entry.get("kind") == kind]
-
-
-def payload(entry):
-    value = entry["payload"]
-    return json.loads(value) if isinstance(value, str) else value
 
 
 def a_month_later(folder):
@@ -61,56 +38,6 @@ def again_until(ask):
         check(time.monotonic() < end, done)
         time.sleep(0.2)
     return done
-
-
-class Stranger:
-    """A machine without a clone, that knows the part by its address, or only a node of it."""
-
-    def __init__(self, fleet, folder, **env):
-        self.folder = pathlib.Path(folder)
-        self.env = {name: value for name, value in {**fleet.env, **env}.items() if name not in HOST_FREE or name in env}
-
-    def cortex(self, *words):
-        return kit.run(kit.BIN, *map(str, words), env=self.env, cwd=self.folder)
-
-    def verdict(self, run_id, code):
-        done = self.cortex("run", "verify", run_id, "--json")
-        check(done.returncode == code, done)
-        return json.loads(done.stdout)
-
-
-def fetch(node, path, token):
-    with urllib.request.urlopen(urllib.request.Request(node.about["url"] + path,
-                                                       headers={"Authorization": "Bearer " + token})) as answer:
-        return answer.read()
-
-
-def strangers(fleet, node, folder):
-    by_part = Stranger(fleet, folder, CORTEX_HOME=fleet.url)
-    by_node = Stranger(fleet, folder, CORTEX_URL=node.about["url"], CORTEX_TOKEN=fleet.writer)
-    return by_part, by_node
-
-
-class Setting:
-    """A part with two nodes, a repository with two clones, and an empty folder."""
-
-    def __init__(self, database, ttl_s=600, slow_s=None):
-        self.writing, self.policies = Writing(database), {"ttl_s": ttl_s, "slow_s": slow_s}
-
-    def __enter__(self):
-        self.fleet = self.writing.__enter__()
-        self.folders = [kit.make_folder("cortex-bundles-") for _ in range(4)]
-        repo, self.key = policies(self.folders[0], **self.policies)
-        self.node, other = self.fleet.pair()
-        self.first = Machine(repo, self.folders[1], self.fleet, self.node)
-        self.second = Machine(repo, self.folders[2], self.fleet, other)
-        self.away = self.folders[3]
-        return self
-
-    def __exit__(self, *what):
-        self.writing.__exit__(*what)
-        for folder in self.folders:
-            kit.remove(folder)
 
 
 @test

@@ -96,10 +96,16 @@ static cx_status many_job(cx_cli_ledger *l, void *arg, cx_err *err)
 
 /* --- the stored bundle of a run --------------------------------------------------------------- */
 
+#define COPIES_MAX 16 /* entries that say where a bundle is; one, as a rule */
+
 typedef struct erasing_run {
     cx_str run_id, reason, by;
-    cx_run_stored stored;
     cx_str actor; /* of its journal */
+    cx_run_stored copies[COPIES_MAX];
+    size_t copy_count, object_count;
+    const uint64_t *keys; /* entries with keys */
+    size_t key_count;
+    bool versions_kept, versions_unknown; /* by the bucket, of what was removed */
 } erasing_run;
 
 static cx_status prepare_run(cx_cli_ledger *l, void *arg, cx_err *err)
@@ -119,58 +125,137 @@ static cx_status prepare_run(cx_cli_ledger *l, void *arg, cx_err *err)
     return CX_SUCCESS;
 }
 
+static cx_status find_copies(cx_cli_ledger *l, erasing_run *e, cx_err *err)
+{
+    size_t at = 0;
+    bool found = true;
+    while (found && e->copy_count < COPIES_MAX) {
+        cx_run_stored *copy = &e->copies[e->copy_count];
+        CX_TRY(cx_run_stored_next(l->home, e->actor, e->run_id, &at, l->arena, copy, &found, err));
+        e->copy_count += found;
+        e->object_count += found && copy->in_object;
+    }
+    return cx_run_key_entries(l->home, e->actor, e->run_id, l->arena, &e->keys, &e->key_count, err);
+}
+
 static cx_status find_stored(cx_cli_ledger *l, erasing_run *e, cx_err *err)
 {
     cx_run_index *index;
     cx_run_known known;
-    bool found = false;
     CX_TRY(cx_run_index_open(l->home, l->cli->alloc, &index, err));
     cx_status status = cx_run_index_find(index, e->run_id, l->arena, &known, err);
     cx_run_index_close(index);
     CX_TRY(status);
     e->actor = known.sealed ? known.actor : known.journal;
     if (e->actor.size != 0)
-        CX_TRY(cx_run_stored_find(l->home, e->actor, e->run_id, l->arena, &e->stored, &found, err));
-    if (!found)
+        CX_TRY(find_copies(l, e, err));
+    if (e->copy_count == 0 && e->key_count == 0)
         return cx_fail(err, CX_E_NOT_FOUND, "no bundle of %.*s is stored in this data directory",
                        (int)e->run_id.size, e->run_id.data);
     return CX_SUCCESS;
 }
 
-static cx_status erase_parts(cx_cli_ledger *l, const erasing_run *e, size_t *out_held, cx_err *err)
+/* Before anything is destroyed: an object that could not be removed would be said to be erased. */
+static cx_status check_store(const cx_cli_ledger *l, const erasing_run *e, cx_err *err)
+{
+    cx_err why = {0};
+    if (e->object_count == 0)
+        return CX_SUCCESS;
+    if (l->cli->objects == NULL)
+        return cx_fail_at(err, CX_E_IO, CX_RUN_BUNDLE_UNREACHABLE, CX_NO_OFFSET,
+                          "the bundle of %.*s is in an object store, and none is set here: set "
+                          "[bundles] in the configuration; nothing was erased",
+                          (int)e->run_id.size, e->run_id.data);
+    return cx_failed(cx_object_store_ready(l->cli->objects, &why))
+               ? cx_fail_at(err, CX_E_IO, why.tag, CX_NO_OFFSET, "%s; nothing was erased",
+                            why.message)
+               : CX_SUCCESS;
+}
+
+/* Of parts, or of keys: without a key an object can be read from no copy. */
+static cx_status erase_entries(cx_cli_ledger *l, const erasing_run *e, size_t *out_count,
+                               size_t *out_held, cx_err *err)
 {
     cx_memory *memories;
-    cx_memory_target *targets = CX_ARENA_ARRAY(l->arena, cx_memory_target, e->stored.part_count);
+    size_t count = e->key_count, at = 0;
+    for (size_t i = 0; i < e->copy_count; i++)
+        count += e->copies[i].part_count;
+    cx_memory_target *targets = CX_ARENA_ARRAY(l->arena, cx_memory_target, count + 1);
     if (targets == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 0; i < e->stored.part_count; i++)
-        targets[i] = (cx_memory_target){.seq = e->stored.parts[i].seq};
+    for (size_t i = 0; i < e->copy_count; i++)
+        for (size_t j = 0; j < e->copies[i].part_count; j++)
+            targets[at++] = (cx_memory_target){.seq = e->copies[i].parts[j].seq};
+    for (size_t i = 0; i < e->key_count; i++)
+        targets[at++] = (cx_memory_target){.seq = e->keys[i]};
+    *out_count = count;
     CX_TRY(cx_memory_open(l->home, e->actor, NULL, &memories, err));
-    cx_status status = cx_memory_redact_many(memories, targets, e->stored.part_count, e->reason,
-                                             e->by, out_held, err);
+    cx_status status =
+        cx_memory_redact_many(memories, targets, count, e->reason, e->by, out_held, err);
     cx_memory_close(memories);
     return cx_failed(status) ? status : cx_home_erase(l->home, e->actor, err);
+}
+
+static cx_status remove_objects(const cx_cli_ledger *l, erasing_run *e, cx_err *err)
+{
+    for (size_t i = 0; i < e->copy_count; i++) {
+        cx_object_versions versions;
+        cx_err why = {0};
+        if (!e->copies[i].in_object)
+            continue;
+        cx_status status = cx_object_remove(l->cli->objects, cx_home_io(l->home),
+                                            &e->copies[i].object.sha256, &versions, &why);
+        if (cx_failed(status))
+            return cx_fail_at(err, CX_E_IO, why.tag, CX_NO_OFFSET,
+                              "%s; the key of the bundle is destroyed, so no one can read the "
+                              "object, and the object is not known to be gone: repeat the command",
+                              why.message);
+        e->versions_kept = e->versions_kept || versions == CX_OBJECT_VERSIONS_KEPT;
+        e->versions_unknown = e->versions_unknown || versions == CX_OBJECT_VERSIONS_UNKNOWN;
+    }
+    return CX_SUCCESS;
+}
+
+static void add_run_text(const erasing_run *e, size_t count, size_t held, cx_buf *out)
+{
+    cx_buf_printf(out, "erased the stored bundle of %.*s: %zu of %zu parts%s", (int)e->run_id.size,
+                  e->run_id.data, count - held, count,
+                  held == 0 ? "" : "; a legal hold keeps the others");
+    if (held == 0 && e->object_count != 0)
+        cx_buf_printf(out, "; %zu objects removed from the store", e->object_count);
+    if (e->versions_kept)
+        cx_buf_add_z(out, "; the bucket keeps old versions of them, which are sealed with a "
+                          "key that is destroyed: remove them with the tools of the store");
+    if (e->versions_unknown)
+        cx_buf_add_z(out, "; the store does not say whether it keeps old versions of them");
+    cx_buf_add_byte(out, '\n');
 }
 
 static cx_status run_job(cx_cli_ledger *l, void *arg, cx_err *err)
 {
     erasing_run *e = arg;
-    size_t held = 0;
+    size_t held = 0, count = 0;
     CX_TRY(find_stored(l, e, err));
-    CX_TRY(erase_parts(l, e, &held, err));
+    CX_TRY(check_store(l, e, err));
+    CX_TRY(erase_entries(l, e, &count, &held, err));
     if (held != 0) /* some are erased, perhaps: none is there that no hold keeps */
         l->exit_code = CX_EXIT_REJECTED;
+    else
+        CX_TRY(remove_objects(l, e, err));
     if (!l->json) {
-        cx_buf_printf(&l->out, "erased the stored bundle of %.*s: %zu of %zu parts%s\n",
-                      (int)e->run_id.size, e->run_id.data, e->stored.part_count - held,
-                      e->stored.part_count, held == 0 ? "" : "; a legal hold keeps the others");
+        add_run_text(e, count, held, &l->out);
         return cx_buf_check(&l->out, err);
     }
     cx_json_list json = cx_json_list_begin(l->arena);
     cx_json_put_str(&json, "actor", e->actor);
     cx_json_put_str(&json, "erased_run", e->run_id);
-    cx_json_put_uint(&json, "parts", e->stored.part_count);
+    cx_json_put_uint(&json, "parts", count);
     cx_json_put_uint(&json, "held", held);
+    cx_json_put_uint(&json, "objects_removed", held == 0 ? e->object_count : 0);
+    if (e->versions_unknown)
+        cx_json_put_null(&json, "versions_kept");
+    else
+        cx_json_put_bool(&json, "versions_kept", e->versions_kept);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

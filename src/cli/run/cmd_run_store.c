@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/ledger/ledger.h"
+#include "cli/objects.h"
 #include "cli/run/run_fail.h"
 #include "cli/run/run_place.h"
 #include "cli/run/run_store.h"
@@ -122,17 +123,23 @@ static int run_run_store(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_operand store_operands[] = {{"RUN", CX_CLI_TEXT, NULL, false, false}};
 
-static const cx_cli_option store_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
-                                              CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option store_options[] = {CX_CLI_OPTIONS_OBJECTS, CX_CLI_OPTION_HOME,
+                                              CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO,
+                                              CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_run_store_command = {
     .name = "run store",
     .purpose = "store a bundle for other machines",
-    .about = "Stores the archive of a sealed bundle in the journal of its runs, so that every "
-             "machine that reaches the data directory can verify and export it. Runs that are "
-             "recorded in a part of a fleet do this themselves when they are sealed; this command "
-             "continues what was interrupted, refused by a quota, or never done. What is there is "
-             "not sent again.",
+    .about =
+        "Stores the archive of a sealed bundle in the journal of its runs, so that every "
+        "machine that reaches the data directory can verify and export it. Runs that are "
+        "recorded in a part of a fleet do this themselves when they are sealed; this command "
+        "continues what was interrupted, refused by a quota, or never done. What is there is "
+        "not sent again.\n\nWith --store s3, or [bundles] in the configuration, the archive is "
+        "sealed and put into an object store under the hash of what is put; the journal has the "
+        "hash and the key. Credentials are those of CORTEX_S3_ACCESS_KEY_ID, "
+        "CORTEX_S3_SECRET_ACCESS_KEY and CORTEX_S3_SESSION_TOKEN, or of the variables that AWS "
+        "tools read. What was stored already stays where it is.",
     .operands = store_operands,
     .operand_count = CX_COUNT_OF(store_operands),
     .options = store_options,
@@ -167,12 +174,32 @@ static cx_status store_run(cx_cli *cli, const cx_cli_args *args, cx_cli_run_ledg
     if (!cx_run_id_valid(run_id))
         return cx_fail(err, CX_E_USAGE, "RUN: found '%.200s', expected the id of a run",
                        args->operands[0]);
+    CX_TRY(cx_cli_objects_allowed(cli, err));
     CX_TRY(cx_cli_run_store(cli, cx_cli_value(args, "repo"), false, &store, err));
     cx_str folder = cx_run_store_path(&store, &cli->arena, "runs", run_id);
     if (folder.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(open_ledger(cli, args, ledger, err));
     return cx_cli_run_store_bundle(ledger, run_id, folder.data, out, err);
+}
+
+static void add_object_text(cx_buf *out, const cx_run_object *object)
+{
+    cx_buf_add_z(out, "object ");
+    cx_shown_add(out, object->name);
+    cx_buf_add_z(out, " in ");
+    cx_shown_add(out, object->bucket);
+    cx_buf_add_z(out, " of ");
+    cx_shown_add(out, object->endpoint);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void put_object(cx_json_list *answer, const cx_run_stored *stored)
+{
+    if (stored->in_object)
+        cx_run_object_put(answer, &stored->object);
+    else
+        cx_json_put_null(answer, "object");
 }
 
 static cx_status answer_store(cx_cli *cli, const cx_cli_args *args, const cx_cli_run_storing *done,
@@ -182,10 +209,14 @@ static cx_status answer_store(cx_cli *cli, const cx_cli_args *args, const cx_cli
     char hex[2 * sizeof stored->sha256.bytes];
     cx_hex_encode(cx_bytes_from(stored->sha256.bytes, sizeof stored->sha256.bytes), hex);
     if (!cx_cli_has(args, "json")) {
-        cx_buf_printf(out, "%s  entry %llu of %.*s  %llu bytes, %zu parts\n",
+        cx_buf_printf(out, "%s  entry %llu of %.*s  %llu bytes, ",
                       done->was_there ? "was stored" : "stored", (unsigned long long)stored->seq,
                       (int)stored->actor.size, stored->actor.data,
-                      (unsigned long long)stored->size_bytes, stored->part_count);
+                      (unsigned long long)stored->size_bytes);
+        if (stored->in_object)
+            add_object_text(out, &stored->object);
+        else
+            cx_buf_printf(out, "%zu parts\n", stored->part_count);
         return cx_buf_check(out, err);
     }
     cx_json_list object = cx_json_list_begin(&cli->arena);
@@ -198,6 +229,7 @@ static cx_status answer_store(cx_cli *cli, const cx_cli_args *args, const cx_cli
     cx_json_put_uint(&object, "parts", stored->part_count);
     cx_json_put_uint(&object, "sent", done->sent_parts);
     cx_json_put_bool(&object, "was_there", done->was_there);
+    put_object(&object, stored);
     return cx_cli_end_json(&object, out, err);
 }
 

@@ -122,6 +122,7 @@ static cx_status judge_unread(cx_cli *cli, const cx_cli_args *args, cx_status st
     } of[] = {{CX_RUN_BUNDLE_CHANGED, CX_RUN_UNREAD_CHANGED},
               {CX_RUN_BUNDLE_MISSING, CX_RUN_UNREAD_MISSING},
               {CX_RUN_BUNDLE_ERASED, CX_RUN_UNREAD_ERASED},
+              {CX_RUN_BUNDLE_UNREACHABLE, CX_RUN_UNREAD_AWAY},
               {CX_RUN_END_TAG, CX_RUN_UNREAD_ENDED}};
     for (size_t i = 0; err->tag != NULL && i < CX_COUNT_OF(of); i++) {
         if (strcmp(err->tag, of[i].tag) != 0)

@@ -15,6 +15,7 @@ typedef struct storing {
     cx_run_part *part; /* the one that is looked for, or sent */
     cx_bytes bytes;    /* of it, or the payload of the last entry */
     bool found;
+    cx_digest key; /* of a sealed archive */
     cx_cli_run_storing out;
 } storing;
 
@@ -127,7 +128,7 @@ static cx_status add_stored(void *arg, cx_txn *txn, bool *write, cx_err *err)
 {
     storing *s = arg;
     const cx_id subject = cx_run_stored_subject(s->out.stored.run_id);
-    const cx_entry_draft draft = {.kind = cx_kinds_name(CX_KIND_RUN_BUNDLE),
+    const cx_entry_draft draft = {.kind = cx_run_stored_kind(&s->out.stored),
                                   .created_at_ns = wall_ns(s),
                                   .created_by = cx_str_bytes(CX_STR("cortex")),
                                   .payload = s->bytes,
@@ -160,6 +161,83 @@ static cx_status pack_bundle(storing *s, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- an object -------------------------------------------------------------------------------- */
+
+static cx_status look_for_key(void *arg, cx_home *home, cx_err *err)
+{
+    storing *s = arg;
+    cx_run_stored *stored = &s->out.stored;
+    return cx_run_key_find(home, s->ledger->actor, stored->run_id, &stored->sha256, &s->key,
+                           &stored->object.key_seq, &s->found, err);
+}
+
+static cx_status add_key(void *arg, cx_txn *txn, bool *write, cx_err *err)
+{
+    storing *s = arg;
+    const cx_id subject = cx_run_key_subject(s->out.stored.run_id);
+    const cx_entry_draft draft = {.kind = cx_kinds_name(CX_KIND_RUN_BUNDLE_PART),
+                                  .created_at_ns = wall_ns(s),
+                                  .created_by = cx_str_bytes(CX_STR("cortex")),
+                                  .payload = s->bytes,
+                                  .committed = true,
+                                  .subject = &subject};
+    *write = true;
+    return cx_txn_entry(txn, &draft, &s->out.stored.object.key_seq, err);
+}
+
+/* T2: of an earlier try, or a new one, which is in the journal before anything is sealed with
+ * it. */
+static cx_status need_key(storing *s, cx_err *err)
+{
+    cx_cli *cli = s->ledger->cli;
+    const cx_cli_run_look look = {look_for_key, s};
+    const cx_cli_run_work work = {add_key, s};
+    cx_buf text;
+    CX_TRY(cx_cli_run_ledger_look(s->ledger, &look, err));
+    if (s->found)
+        return CX_SUCCESS;
+    const int failed = cli->io->random(cli->io, s->key.bytes, sizeof s->key.bytes);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot read random bytes");
+    cx_buf_init(&text, cli->alloc);
+    cx_status status = cx_run_key_write(s->out.stored.run_id, &s->out.stored.sha256, &s->key,
+                                        &cli->arena, &text, err);
+    s->bytes = cx_buf_bytes(&text);
+    if (!cx_failed(status))
+        status = cx_cli_run_ledger_transact(s->ledger, &work, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status name_object(storing *s, cx_err *err)
+{
+    cx_cli *cli = s->ledger->cli;
+    char name[CX_OBJECT_NAME_SIZE];
+    cx_run_object *object = &s->out.stored.object;
+    cx_object_name(cli->objects, &object->sha256, name);
+    object->name = cx_arena_copy_str(&cli->arena, cx_str_z(name));
+    object->bucket = cx_str_z(cli->objects->bucket);
+    object->endpoint = cx_str_z(cli->objects->endpoint);
+    return object->name.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+/* T3 */
+static cx_status send_object(storing *s, cx_err *err)
+{
+    cx_cli *cli = s->ledger->cli;
+    cx_run_stored *stored = &s->out.stored;
+    stored->in_object = true;
+    CX_TRY(cx_object_store_ready(cli->objects, err));
+    CX_TRY(need_key(s, err));
+    CX_TRY(cx_run_object_seal(stored->run_id, &stored->sha256, &s->key, &s->archive,
+                              &stored->object, err));
+    CX_TRY(name_object(s, err));
+    CX_TRY(cx_object_put(cli->objects, cli->io, &stored->object.sha256, cx_buf_bytes(&s->archive),
+                         err));
+    s->out.sent_parts++;
+    return CX_SUCCESS;
+}
+
 static cx_status store_bundle(storing *s, cx_err *err)
 {
     const cx_cli_run_look look = {look_at_run, s};
@@ -167,7 +245,7 @@ static cx_status store_bundle(storing *s, cx_err *err)
     if (s->out.was_there)
         return CX_SUCCESS;
     CX_TRY(pack_bundle(s, err));
-    CX_TRY(send_parts(s, err));
+    CX_TRY(s->ledger->cli->stores_objects ? send_object(s, err) : send_parts(s, err));
     return send_stored(s, err);
 }
 
@@ -202,7 +280,7 @@ static cx_status read_stored(cx_cli *cli, cx_home *home, cx_str run_id, cx_buf *
         return CX_SUCCESS;
     CX_TRY(cx_run_stored_find(home, actor, run_id, &cli->arena, &stored, out_found, err));
     if (*out_found)
-        return cx_run_stored_read(home, &stored, out, err);
+        return cx_run_stored_read(home, &stored, cli->objects, out, err);
     bool ended = false;
     cx_run_ending ending;
     if (!known.sealed)

@@ -1,10 +1,11 @@
 /*
  * run_store.h - the bundle of a run goes where other machines reach it: into the journal of its
- * runs (decision 0056, stores/run_bundle.h).
+ * runs (decision 0056, stores/run_bundle.h), or into an object store (decision 0060).
  *
  *   T1  Only a sealed bundle is stored: its manifest has the hash that the seal in the ledger says.
  *   T2  Storing again changes nothing: parts that are there are not sent again, and the first entry
  *       run.bundle stays.  So what a crash or a full quota interrupted is continued.
+ *   T3  The entry that names an object is recorded when the object was read back, and not before.
  */
 #ifndef CX_CLI_RUN_STORE_H
 #define CX_CLI_RUN_STORE_H
@@ -16,7 +17,7 @@
 typedef struct cx_cli_run_storing {
     cx_run_stored stored;
     bool was_there;    /* the entry run.bundle: nothing was sent */
-    size_t sent_parts; /* of this call; the others were there */
+    size_t sent_parts; /* of this call, or 1 object; the others were there */
 } cx_cli_run_storing;
 
 /* Stores the bundle in `folder`.  Text of *out is in the cli's arena. */

@@ -467,6 +467,11 @@ static cx_status open_watch(cx_serving *s, cx_server_options *options, cx_err *e
     cx_fleet_files_id(s->cli->part, id);
     cx_hex_encode(cx_bytes_from(id, CX_COUNT_OF(id) / 2), s->part_id);
     options->part_id = s->part_id;
+    if (s->cli->objects != NULL) {
+        s->objects = *s->cli->objects;
+        s->objects.tries = 2; /* a worker waits for it */
+        options->objects = &s->objects;
+    }
     return CX_SUCCESS;
 }
 

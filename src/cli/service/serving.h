@@ -18,6 +18,7 @@
 #include "ledger/api.h"
 #include "server/api.h"
 #include "socket/api.h"
+#include "stores/api.h"
 
 typedef struct cx_serving {
     cx_cli *cli;
@@ -29,9 +30,10 @@ typedef struct cx_serving {
     cx_home *home;
     cx_remote *remote;
     cx_recorder *recorder;
-    cx_runs *runs;        /* NULL = no --repo */
-    cx_part_watch *watch; /* of a worker's part; NULL = it is none */
-    char part_id[17];     /* .. the beginning of its id, in hex */
+    cx_runs *runs;           /* NULL = no --repo */
+    cx_part_watch *watch;    /* of a worker's part; NULL = it is none */
+    char part_id[17];        /* .. the beginning of its id, in hex */
+    cx_object_store objects; /* of bundles of its runs */
     cx_server *server;
     const char *token_path;              /* HOME/token; NULL = tokens are managed elsewhere */
     cx_str token_text;                   /* its contents; shown only on a terminal */

@@ -152,6 +152,7 @@ static cx_status answer_unread(cx_call *call, cx_status status, cx_err *err)
     } of[] = {{CX_RUN_BUNDLE_CHANGED, CX_RUN_UNREAD_CHANGED},
               {CX_RUN_BUNDLE_MISSING, CX_RUN_UNREAD_MISSING},
               {CX_RUN_BUNDLE_ERASED, CX_RUN_UNREAD_ERASED},
+              {CX_RUN_BUNDLE_UNREACHABLE, CX_RUN_UNREAD_AWAY},
               {CX_RUN_END_TAG, CX_RUN_UNREAD_ENDED}};
     cx_run_verdict verdict;
     cx_json value;

@@ -61,7 +61,7 @@ cx_status cx_part_run_archive(cx_call *call, cx_str run_id, cx_buf *out, cx_err 
                        "the bundle has %llu bytes, more than a server shows; 'cortex run export' "
                        "writes it to a file",
                        (unsigned long long)stored.size_bytes);
-    return cx_run_stored_read(home_of(call), &stored, out, err);
+    return cx_run_stored_read(home_of(call), &stored, call->service->options.objects, out, err);
 }
 
 cx_status cx_part_run_open(cx_call *call, cx_str run_id, cx_run_bundle **out, cx_err *err)
