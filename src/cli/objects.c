@@ -11,6 +11,8 @@
 
 #define SECTION "bundles"
 #define REGION_DEFAULT "us-east-1"
+#define KIND_S3 "s3"
+#define KIND_DATABASE "database"
 
 typedef struct applying {
     cx_cli *cli;
@@ -102,7 +104,7 @@ static void find_credentials(cx_object_store *store)
 static cx_status read_settings(const applying *g, cx_object_store *out, const char **out_kind)
 {
     const char *timeout;
-    CX_TRY(find_or(g, "store", "database", out_kind));
+    CX_TRY(find_or(g, "store", KIND_DATABASE, out_kind));
     CX_TRY(find_text(g, "endpoint", &out->endpoint));
     CX_TRY(find_text(g, "bucket", &out->bucket));
     CX_TRY(find_or(g, "region", REGION_DEFAULT, &out->region));
@@ -113,6 +115,16 @@ static cx_status read_settings(const applying *g, cx_object_store *out, const ch
     out->timeout_s = seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
     out->tries = CX_OBJECT_TRIES;
     return find_flag(g, "plain-http", &out->plain_http);
+}
+
+static cx_status check_kind(const char *kind, cx_err *err)
+{
+    return strcmp(kind, KIND_S3) == 0 || strcmp(kind, KIND_DATABASE) == 0
+               ? CX_SUCCESS
+               : cx_fail(err, CX_E_USAGE,
+                         "[bundles] store: found '%.40s', expected \"" KIND_DATABASE
+                         "\" or \"" KIND_S3 "\"",
+                         kind);
 }
 
 cx_status cx_cli_objects_apply(cx_cli *cli, const cx_cli_args *args, const cx_config *config,
@@ -129,15 +141,44 @@ cx_status cx_cli_objects_apply(cx_cli *cli, const cx_cli_args *args, const cx_co
         return cx_fail_nomem(err);
     memset(store, 0, sizeof *store);
     CX_TRY(read_settings(&g, store, &kind));
-    cli->stores_objects = strcmp(kind, "s3") == 0;
-    if (!cli->stores_objects && strcmp(kind, "database") != 0)
-        return cx_fail(err, CX_E_USAGE,
-                       "[bundles] store: found '%.40s', expected \"database\" or \"s3\"", kind);
+    CX_TRY(check_kind(kind, err));
+    cli->stores_objects = strcmp(kind, KIND_S3) == 0;
     if (store->endpoint == NULL && store->bucket == NULL && !cli->stores_objects)
         return CX_SUCCESS;
     CX_TRY(cx_object_store_check(store, err));
     find_credentials(store);
     cli->objects = store; /* what was stored there is read, whatever `store` says of today */
+    return CX_SUCCESS;
+}
+
+/* --- one file --------------------------------------------------------------------------------- */
+
+static const char *text_of(const cx_config_file *file, const char *name, const char *otherwise)
+{
+    for (size_t i = 0; i < file->count; i++)
+        if (cx_str_is(file->settings[i].section, SECTION) &&
+            cx_str_is(file->settings[i].name, name))
+            return file->settings[i].values[0];
+    return otherwise;
+}
+
+cx_status cx_cli_objects_check(const cx_config_file *file, cx_err *err)
+{
+    cx_err why = {0};
+    const char *timeout = text_of(file, "store-timeout", NULL);
+    const unsigned long long seconds =
+        timeout == NULL ? CX_OBJECT_TIMEOUT_S : strtoull(timeout, NULL, 10);
+    const cx_object_store store = {
+        .endpoint = text_of(file, "endpoint", "https://s3.example"),
+        .bucket = text_of(file, "bucket", "bucket"),
+        .region = text_of(file, "region", REGION_DEFAULT),
+        .prefix = text_of(file, "prefix", ""),
+        .plain_http = strcmp(text_of(file, "plain-http", "false"), "true") == 0,
+        .timeout_s = seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds};
+    CX_TRY(check_kind(text_of(file, "store", KIND_DATABASE), err));
+    if (cx_failed(cx_object_store_check(&store, &why)))
+        return cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET, "%s: %s", file->path,
+                          why.message);
     return CX_SUCCESS;
 }
 

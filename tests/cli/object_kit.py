@@ -93,7 +93,7 @@ class Answers:
     def __init__(self, rule=None, access=ACCESS, secret=SECRET, region="us-east-1"):
         self.objects, self.rule, self.asked, self.bad = {}, rule, [], []
         self.access, self.secret, self.region = access, secret, region
-        self.versioning = ""
+        self.versioning, self.token = "", None  # .. of a session, which requests must have then
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -146,7 +146,7 @@ class Answers:
         path, _, query = handler.path.partition("?")
         payload = hashlib.sha256(body).hexdigest()
         must = {"host", *(name for name in headers if name.startswith("x-amz-") or name == "if-none-match")}
-        return (must <= set(names) and payload == headers["x-amz-content-sha256"] and found.group(4) == signature(
+        return (must <= set(names) and headers.get("x-amz-security-token") == self.token and payload == headers["x-amz-content-sha256"] and found.group(4) == signature(
             self.secret, self.region, handler.command, path, query, headers, names, payload))
 
     def handle(self, handler, body):

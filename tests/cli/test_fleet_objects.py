@@ -56,6 +56,12 @@ def a_sealed_bundle_is_in_the_store_and_every_machine_and_node_reads_it(database
         status, verdict = s.node.ask("GET", f"/api/v1/runs/{run_id}/verify")
         check(status == 200 and verdict["verdict"] == "holds", verdict)
         check(run_kit.sha256(fetch(s.node, f"/api/v1/runs/{run_id}/bundle", s.fleet.token)) == said["sha256"])
+        # Settings with which no command on the part would work are refused before.
+        for wrong in (settings("http://10.0.0.1"), settings(store.endpoint, bucket="../x"), settings(store.endpoint, store="gcs")):
+            path = pathlib.Path(s.away) / "wrong.toml"
+            path.write_text(wrong)
+            done = kit.run(kit.BIN, "fleet", "config", s.fleet.part, "--set", path, env=s.fleet.env, cwd=s.away)
+            check(done.returncode == 2 and b"[bundles]" in done.stderr, wrong, done)
         # A machine that knows the node alone is told what it lacks.
         alone = Stranger(s.fleet, s.away, CORTEX_URL=s.node.about["url"], CORTEX_TOKEN=s.fleet.writer)
         verdict = alone.verdict(run_id, 3)

@@ -202,6 +202,9 @@ def a_put_that_is_not_known_to_be_done_is_not_recorded(made):
         elif way == "others":  # 412: other bytes have the name
             objects[path] = b"other"
             handler.error(412, "PreconditionFailed")
+        elif way in ("same size", "same size, 200"):
+            objects[path] = body[:-1] + bytes([body[-1] ^ 1])
+            handler.answer(200 if "200" in way else 412)
         elif way == "empty 412":
             handler.error(412, "PreconditionFailed")
         elif way == "redirect":
@@ -219,7 +222,8 @@ def a_put_that_is_not_known_to_be_done_is_not_recorded(made):
         return True
 
     with Setting(made) as s, Answers(rule) as store:
-        for way, word in (("lies", "does not have the object"), ("others", "other bytes"), ("empty 412", "412"),
+        for way, word in (("lies", "does not have the object"), ("others", "other bytes"), ("same size", "other bytes"),
+                          ("same size, 200", "other bytes"), ("empty 412", "412"),
                           ("redirect", "redirects are not followed"), ("denied", "403 AccessDenied"), ("busy", "503 SlowDown"),
                           ("loud", "400"), ("hang", "did not answer")):
             store.objects.clear()
@@ -338,6 +342,7 @@ def what_is_missing_to_reach_the_store_is_said(made):
         # The variables of AWS tools do, too; a pair is never mixed.
         aws = {"CORTEX_S3_ACCESS_KEY_ID": None, "CORTEX_S3_SECRET_ACCESS_KEY": None, "AWS_ACCESS_KEY_ID": object_kit.ACCESS,
                "AWS_SECRET_ACCESS_KEY": object_kit.SECRET, "AWS_SESSION_TOKEN": "a+token/of=="}
+        store.token = "a+token/of=="
         check(s.verdict(store.endpoint, 0, **aws)["verdict"] == "holds")
         check(s.verdict(store.endpoint, 3, **{**aws, "CORTEX_S3_ACCESS_KEY_ID": "other"})["codes"] == ["stored_unreachable"])
 

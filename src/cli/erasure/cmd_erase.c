@@ -129,11 +129,18 @@ static cx_status find_copies(cx_cli_ledger *l, erasing_run *e, cx_err *err)
 {
     size_t at = 0;
     bool found = true;
-    while (found && e->copy_count < COPIES_MAX) {
-        cx_run_stored *copy = &e->copies[e->copy_count];
-        CX_TRY(cx_run_stored_next(l->home, e->actor, e->run_id, &at, l->arena, copy, &found, err));
-        e->copy_count += found;
-        e->object_count += found && copy->in_object;
+    while (found) {
+        cx_run_stored copy;
+        CX_TRY(cx_run_stored_next(l->home, e->actor, e->run_id, &at, l->arena, &copy, &found, err));
+        if (found && e->copy_count == COPIES_MAX)
+            return cx_fail(err, CX_E_LIMIT,
+                           "more than %d entries of %.*s say where the bundle of %.*s is: erase "
+                           "them one by one ('cortex log --actor', 'cortex erase SEQ')",
+                           COPIES_MAX, (int)e->actor.size, e->actor.data, (int)e->run_id.size,
+                           e->run_id.data);
+        if (found)
+            e->copies[e->copy_count++] = copy;
+        e->object_count += found && copy.in_object;
     }
     return cx_run_key_entries(l->home, e->actor, e->run_id, l->arena, &e->keys, &e->key_count, err);
 }
@@ -222,7 +229,7 @@ static void add_run_text(const erasing_run *e, size_t count, size_t held, cx_buf
                   e->run_id.data, count - held, count,
                   held == 0 ? "" : "; a legal hold keeps the others");
     if (held == 0 && e->object_count != 0)
-        cx_buf_printf(out, "; %zu objects removed from the store", e->object_count);
+        cx_buf_printf(out, "; objects removed from the store: %zu", e->object_count);
     if (e->versions_kept)
         cx_buf_add_z(out, "; the bucket keeps old versions of them, which are sealed with a "
                           "key that is destroyed: remove them with the tools of the store");

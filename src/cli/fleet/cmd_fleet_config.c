@@ -4,6 +4,7 @@
 #include "cli/config.h"
 #include "cli/fleet/fleet_args.h"
 #include "cli/ledger/ledger.h"
+#include "cli/objects.h"
 #include "fleet/api.h"
 #include "json/api.h"
 
@@ -37,6 +38,7 @@ static cx_status set_config(cx_cli_fleet_job *job, unsigned part, const char *pa
 {
     cx_config_file checked = {0};
     CX_TRY(cx_config_read(job->cli, path, CX_CONFIG_HOME, &checked, err));
+    CX_TRY(cx_cli_objects_check(&checked, err));
     return cx_fleet_small_write(job->fleet, part, config_name, cx_str_bytes(checked.text), err);
 }
 
