@@ -96,7 +96,7 @@ set_property(TEST example_govern APPEND PROPERTY LABELS governed)
 # Nodes of a fleet: most of their time is waiting for leases and a PostgreSQL.  Likewise, `-L nodes`; what they
 # are made of runs there as test_fleet, fleet_faults, test_socket and test_os.
 foreach(name cli_fleet cli_fleet_balance cli_fleet_bounds cli_fleet_serve cli_fleet_writes cli_fleet_checkpoint
-    cli_fleet_locks cli_fleet_bundles cli_fleet_tenants)
+    cli_fleet_locks cli_fleet_bundles cli_fleet_objects cli_fleet_tenants)
   set_property(TEST ${name} APPEND PROPERTY LABELS nodes)
 endforeach()
 

@@ -9,6 +9,7 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "rules/api.h"
+#include "stores/run_entry.h"
 #include "stores/run_object.h"
 
 #define TYPE "cortex.run.bundle.v1"
@@ -17,14 +18,7 @@
 
 cx_id cx_run_stored_subject(cx_str run_id)
 {
-    cx_id id;
-    cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, TYPE, sizeof TYPE);
-    cx_sha256_add(&hash, run_id.data, run_id.size);
-    const cx_digest digest = cx_sha256_end(&hash);
-    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
-    return id;
+    return cx_run_entry_subject(TYPE, run_id, NULL);
 }
 
 /* --- the entry -------------------------------------------------------------------------------- */
@@ -34,20 +28,13 @@ cx_str cx_run_stored_kind(const cx_run_stored *stored)
     return cx_kinds_name(stored->in_object ? CX_KIND_RUN_BUNDLE_OBJECT : CX_KIND_RUN_BUNDLE);
 }
 
-static void put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
-{
-    char hex[2 * sizeof digest->bytes];
-    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
-    cx_json_put_str(list, name, cx_arena_copy_str(list->arena, cx_str_from(hex, sizeof hex)));
-}
-
 static void put_parts(cx_json_list *object, const cx_run_stored *stored)
 {
     cx_json_list parts = cx_json_list_begin(object->arena);
     for (size_t i = 0; i < stored->part_count; i++) {
         cx_json_list part = cx_json_list_begin(object->arena);
         cx_json_put_uint(&part, "entry", stored->parts[i].seq);
-        put_digest(&part, "sha256", &stored->parts[i].sha256);
+        cx_run_entry_put_digest(&part, "sha256", &stored->parts[i].sha256);
         cx_json_put_uint(&part, "size_bytes", stored->parts[i].size_bytes);
         cx_json_add_object(&parts, &part);
     }
@@ -61,8 +48,8 @@ cx_status cx_run_stored_write(const cx_run_stored *stored, cx_arena *arena, cx_b
     cx_json_list object = cx_json_list_begin(arena);
     cx_json_put_z(&object, "type", stored->in_object ? CX_RUN_OBJECT_TYPE : TYPE);
     cx_json_put_str(&object, "run_id", stored->run_id);
-    put_digest(&object, "manifest_sha256", &stored->manifest_sha256);
-    put_digest(&object, "sha256", &stored->sha256);
+    cx_run_entry_put_digest(&object, "manifest_sha256", &stored->manifest_sha256);
+    cx_run_entry_put_digest(&object, "sha256", &stored->sha256);
     cx_json_put_uint(&object, "size_bytes", stored->size_bytes);
     if (stored->in_object)
         cx_run_object_put(&object, &stored->object);

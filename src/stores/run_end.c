@@ -6,19 +6,13 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "rules/api.h"
+#include "stores/run_entry.h"
 
 #define TYPE "cortex.run.end.v1"
 
 cx_id cx_run_end_subject(cx_str run_id)
 {
-    cx_id id;
-    cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, TYPE, sizeof TYPE);
-    cx_sha256_add(&hash, run_id.data, run_id.size);
-    const cx_digest digest = cx_sha256_end(&hash);
-    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
-    return id;
+    return cx_run_entry_subject(TYPE, run_id, NULL);
 }
 
 cx_status cx_run_end_write(const cx_run_ending *ending, cx_arena *arena, cx_buf *out, cx_err *err)

@@ -5,6 +5,7 @@
 
 #include "crypto/api.h"
 #include "rules/api.h"
+#include "stores/run_entry.h"
 
 #define KEY_TYPE "cortex.run.bundle_key.v1"
 
@@ -12,21 +13,7 @@
 
 cx_id cx_run_key_subject(cx_str run_id)
 {
-    cx_id id;
-    cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, KEY_TYPE, sizeof KEY_TYPE);
-    cx_sha256_add(&hash, run_id.data, run_id.size);
-    const cx_digest digest = cx_sha256_end(&hash);
-    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
-    return id;
-}
-
-static void put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
-{
-    char hex[2 * sizeof digest->bytes];
-    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
-    cx_json_put_str(list, name, cx_arena_copy_str(list->arena, cx_str_from(hex, sizeof hex)));
+    return cx_run_entry_subject(KEY_TYPE, run_id, NULL);
 }
 
 cx_status cx_run_key_write(cx_str run_id, const cx_digest *archive, const cx_digest *key,
@@ -36,8 +23,8 @@ cx_status cx_run_key_write(cx_str run_id, const cx_digest *archive, const cx_dig
     cx_json_list object = cx_json_list_begin(arena);
     cx_json_put_z(&object, "type", KEY_TYPE);
     cx_json_put_str(&object, "run_id", run_id);
-    put_digest(&object, "sha256", archive);
-    put_digest(&object, "key", key);
+    cx_run_entry_put_digest(&object, "sha256", archive);
+    cx_run_entry_put_digest(&object, "key", key);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     CX_TRY(cx_json_write(out, &value, CX_JSON_PY_COMPACT, err));
     return cx_buf_check(out, err);
@@ -178,7 +165,7 @@ void cx_run_object_put(cx_json_list *entry, const cx_run_object *object)
 {
     cx_json_list json = cx_json_list_begin(entry->arena);
     cx_json_put_uint(&json, "key_entry", object->key_seq);
-    put_digest(&json, "sha256", &object->sha256);
+    cx_run_entry_put_digest(&json, "sha256", &object->sha256);
     cx_json_put_uint(&json, "size_bytes", object->size_bytes);
     cx_json_put_str(&json, "endpoint", object->endpoint);
     cx_json_put_str(&json, "bucket", object->bucket);

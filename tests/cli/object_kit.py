@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -90,7 +91,7 @@ class Answers:
     """A store that has objects in memory, keeps If-None-Match, checks every signature, and answers what `rule` says:
     rule(handler, method, path, objects) is True when it has answered."""
 
-    def __init__(self, rule=None, access=ACCESS, secret=SECRET, region="us-east-1"):
+    def __init__(self, rule=None, access=ACCESS, secret=SECRET, region="us-east-1", tls=None):
         self.objects, self.rule, self.asked, self.bad = {}, rule, [], []
         self.access, self.secret, self.region = access, secret, region
         self.versioning, self.token = "", None  # .. of a session, which requests must have then
@@ -126,7 +127,11 @@ class Answers:
                 """A client that has enough of an answer goes."""
 
         self.server = Quiet(("127.0.0.1", 0), Handler)
-        self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
+        if tls is not None:  # (certificate, key)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        self.endpoint = f"http{'' if tls is None else 's'}://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def __enter__(self):

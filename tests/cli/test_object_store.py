@@ -348,6 +348,23 @@ def what_is_missing_to_reach_the_store_is_said(made):
 
 
 @test
+def a_store_is_reached_over_tls_and_its_certificate_is_checked(made):
+    if shutil.which("openssl") is None:
+        kit.skip("no openssl")
+    with Setting(made) as s:
+        cert, key = s.folder / "cert.pem", s.folder / "key.pem"
+        kit.expect(kit.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                           "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+                           cert), 0)
+        with Answers(tls=(cert, key)) as store:
+            done, _ = s.store(store.endpoint, 3)
+            check(b"did not answer" in done.stderr and b"certificate" in done.stderr and store.asked == [], done.stderr)
+            s.store(store.endpoint, SSL_CERT_FILE=str(cert))
+            check(s.verdict(store.endpoint, 0, SSL_CERT_FILE=str(cert))["verdict"] == "holds" and store.bad == [])
+            check(s.verdict(store.endpoint, 3)["codes"] == ["stored_unreachable"])
+
+
+@test
 def settings_that_are_wrong_stop_every_command(made):
     with Setting(made) as s:
         for more, word in (({"CORTEX_BUNDLES_STORE": "gcs"}, "expected \"database\" or \"s3\""),
