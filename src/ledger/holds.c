@@ -276,16 +276,7 @@ static bool is_named(const cx_hold_target *target, cx_str text)
 
 cx_id cx_run_part_subject(cx_str run_id, const cx_digest *sha256)
 {
-    static const char domain[] = "cortex.run.bundle_part.v1";
-    cx_id id;
-    cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, domain, sizeof domain);
-    cx_sha256_add(&hash, run_id.data, run_id.size);
-    cx_sha256_add(&hash, sha256->bytes, sizeof sha256->bytes);
-    const cx_digest digest = cx_sha256_end(&hash);
-    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
-    return id;
+    return cx_run_entry_subject("cortex.run.bundle_part.v1", run_id, sha256);
 }
 
 static bool is_of_run(const cx_hold_target *target, cx_str run_id)

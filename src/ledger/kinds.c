@@ -3,6 +3,8 @@
  */
 #include "ledger/kinds.h"
 
+#include "crypto/api.h"
+
 static const char *const names[CX_KIND_COUNT] = {
 #define CX_KIND_NAME(id, name, writer, readers) [id] = name,
     CX_KINDS(CX_KIND_NAME)
@@ -42,4 +44,18 @@ bool cx_kinds_journal_is_own(cx_str actor)
         if (cx_str_starts(actor, cx_str_z(prefixes[i])))
             return true;
     return false;
+}
+
+cx_id cx_run_entry_subject(const char *type, cx_str run_id, const cx_digest *sha256)
+{
+    cx_id id;
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    cx_sha256_add(&hash, type, strlen(type) + 1);
+    cx_sha256_add(&hash, run_id.data, run_id.size);
+    if (sha256 != NULL)
+        cx_sha256_add(&hash, sha256->bytes, sizeof sha256->bytes);
+    const cx_digest digest = cx_sha256_end(&hash);
+    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
+    return id;
 }

@@ -14,6 +14,7 @@
 #define CX_LEDGER_KINDS_H
 
 #include "base/api.h"
+#include "proof/api.h"
 
 /* X(constant, name, writer, readers) */
 #define CX_KINDS(X)                                                                                \
@@ -82,6 +83,9 @@ cx_str cx_kinds_name(cx_dotted_kind kind);
 cx_dotted_kind cx_kinds_of(cx_str name);
 /* Whether an entry's kind is this one. */
 bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
+
+/* The subject of entries of a type about a run; `sha256` NULL = not about bytes of it. */
+cx_id cx_run_entry_subject(const char *type, cx_str run_id, const cx_digest *sha256);
 
 /* Whether this program itself writes the journal of that name: trust, batches, alerts, otel,
  * sessions, holds, erasures, consents, and names that begin with run:, session:, exec:, gateway:,
