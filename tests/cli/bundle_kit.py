@@ -1,6 +1,7 @@
 """bundle_kit.py - runs of a part of a fleet, and machines that verify their stored bundles."""
 import json
 import pathlib
+import struct
 import urllib.request
 
 import kit
@@ -87,3 +88,30 @@ class Setting:
         self.writing.__exit__(*what)
         for folder in self.folders:
             kit.remove(folder)
+
+def a_month_later(folder):
+    """What a command has in its environment for which it is 31 days later."""
+    path = pathlib.Path(folder) / "clock"
+    path.write_bytes(struct.pack("qqQ", 31 * 86400 * 10**9, -1, 0))
+    return {"LD_PRELOAD": kit.sibling("fault_injector.so"), "CORTEX_FAULTS": str(path), "CORTEX_FAULTS_UNDER": "/nonexistent"}
+
+
+
+def check_kept_by_hold_then_gone(s, run_id, check_holds):
+    """A hold of the run keeps its stored bundle, from `erase --run` and from a rule; without it, the rule takes it."""
+    now = s.fleet.env_of(s.node)
+    later = {**now, **a_month_later(s.away)}
+    apply = ("retention", "apply", "--retention", "run.bundle_part 30d", "--json")
+
+    def run(code, env, *words):
+        done = kit.run(kit.BIN, *words, env=env, cwd=s.away)
+        check(done.returncode == code, words, done)
+        return json.loads(done.stdout)
+    hold = run(0, later, "hold", "add", "--run", run_id, "--reason", "a case", "--json")["hold"]
+    check(run(4, later, *apply)["held"] == 1)
+    done = s.second.cortex("erase", "--run", run_id, "--reason", "asked for", "--json")
+    check(done.returncode == 4 and json.loads(done.stdout)["held"] == 1, done)
+    check_holds()
+    run(0, later, "hold", "release", str(hold), "--reason", "closed", "--json")
+    check(run(0, now, *apply)["entries"] == 0, "before its time")
+    check(run(0, later, *apply)["entries"] == 1)

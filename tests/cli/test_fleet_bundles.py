@@ -12,23 +12,15 @@ import hashlib
 import json
 import os
 import pathlib
-import struct
 import signal
 import time
 
 import kit
 from kit import check, main, test
-from bundle_kit import entries, fetch, payload, ran, Setting, Stranger, strangers
+from bundle_kit import check_kept_by_hold_then_gone, entries, fetch, payload, ran, Setting, Stranger, strangers
 from fleet_kit import children_of, Database, Going, SERVERS, wait
 import run_kit
 from run_kit import GOOD_OPS, contract, reply, script
-
-
-def a_month_later(folder):
-    """What a command has in its environment for which it is 31 days later."""
-    path = pathlib.Path(folder) / "clock"
-    path.write_bytes(struct.pack("qqQ", 31 * 86400 * 10**9, -1, 0))
-    return {"LD_PRELOAD": kit.sibling("fault_injector.so"), "CORTEX_FAULTS": str(path), "CORTEX_FAULTS_UNDER": "/nonexistent"}
 
 
 def again_until(ask):
@@ -151,20 +143,7 @@ def an_erased_bundle_is_indeterminate_and_a_local_one_is_not_touched(database):
         done = kit.run(kit.BIN, "verify", "--home", s.fleet.url, env=s.fleet.env)
         check(done.returncode == 0, done)
         # A rule of retention reaches the others, and a hold keeps one.
-        env = {**s.fleet.env_of(s.node), **a_month_later(s.away)}
-        apply = ("retention", "apply", "--retention", "run.bundle_part 30d", "--json")
-        done = kit.run(kit.BIN, "hold", "add", "--run", other, "--reason", "a case", "--json", env=env, cwd=s.away)
-        hold = str(json.loads(kit.expect(done, 0).stdout)["hold"])
-        done = kit.run(kit.BIN, *apply, env=env, cwd=s.away)
-        check(done.returncode == 4 and json.loads(done.stdout)["held"] == 1, done)
-        done = s.second.cortex("erase", "--run", other, "--reason", "asked for", "--json")
-        check(done.returncode == 4 and json.loads(done.stdout)["held"] == 1, done)
-        check(by_node.verdict(other, 0)["verdict"] == "holds")
-        kit.expect(kit.run(kit.BIN, "hold", "release", hold, "--reason", "closed", env=env, cwd=s.away), 0)
-        done = kit.run(kit.BIN, *apply, env=s.fleet.env_of(s.node), cwd=s.away)
-        check(done.returncode == 0 and json.loads(done.stdout)["entries"] == 0, "not yet", done)
-        done = kit.run(kit.BIN, *apply, env=env, cwd=s.away)
-        check(done.returncode == 0 and json.loads(done.stdout)["entries"] == 1, done)
+        check_kept_by_hold_then_gone(s, other, lambda: by_node.verdict(other, 0))
         check(by_node.verdict(other, 3)["codes"] == ["stored_erased"])
 
 

@@ -12,7 +12,7 @@ import pathlib
 
 import kit
 from kit import check, main, test
-from bundle_kit import entries, fetch, payload, ran, Setting, Stranger, strangers
+from bundle_kit import check_kept_by_hold_then_gone, entries, fetch, payload, ran, Setting, Stranger, strangers
 from fleet_kit import Database, SERVERS
 import object_kit
 from object_kit import Answers, credentials, settings
@@ -82,6 +82,13 @@ def a_sealed_bundle_is_in_the_store_and_every_machine_and_node_reads_it(database
         check(s.second.cortex("run", "verify", run_id).returncode == 3)
         # The copy has the key, and no object any more.
         check(at_copy.verdict(run_id, 3)["codes"] == ["stored_missing"])
+        # A hold keeps the key; a rule destroys it and leaves an object that no one can read.
+        other = ran(s.first, contract("unit_task_2"))
+        objects = store.files()
+        check_kept_by_hold_then_gone(s, other, lambda: check(store.files() == objects != []))
+        check(store.files() == objects)
+        status, verdict = s.node.ask("GET", f"/api/v1/runs/{other}/verify")
+        check(status == 200 and verdict["codes"] == ["stored_erased"], verdict)
 
 
 @test
