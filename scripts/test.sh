@@ -113,6 +113,7 @@ available_kib() {
 }
 if [ -w /dev/shm ] && [ "$(free_kib /dev/shm)" -gt $((4 << 20)) ] && [ "$(available_kib)" -gt $((8 << 20)) ]; then
     memory=$(mktemp -d /dev/shm/cortex-tests-XXXXXX)
+    chmod 1777 "$memory" # as /tmp: PostgreSQL and some tests are other users
     export CORTEX_TEST_MEMORY=$memory
 fi
 
