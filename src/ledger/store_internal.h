@@ -14,6 +14,7 @@
 #define CX_ACTOR_PREFIX "actor/"
 
 /* Creates the index of entries by subject if it is missing. */
+extern const char cx_store_about_sql[]; /* of actor ?1, about subject ?2 */
 extern const char cx_store_subject_index[];
 
 /* --- checksums (S3) --------------------------------------------------------------------------- */

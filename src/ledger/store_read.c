@@ -260,6 +260,12 @@ cx_status cx_store_check_records(cx_store *store, int64_t actor, uint64_t *count
     return status;
 }
 
+/* The numbers come from the index alone.  Asked for all columns at once, SQLite reads every entry
+ * of the actor instead, in the order that is wanted. */
+const char cx_store_about_sql[] =
+    "SELECT " CX_ENTRY_COLUMNS " FROM (SELECT actor AS a, seq AS s FROM entry WHERE actor=?1 AND"
+    " subject=?2) CROSS JOIN entry ON actor=a AND seq=s ORDER BY s";
+
 cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
                                 cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
                                                  cx_err *err),
@@ -267,8 +273,7 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
 {
     const char *sql = subject == NULL ? "SELECT " CX_ENTRY_COLUMNS
                                         " FROM entry WHERE actor=?1 ORDER BY seq"
-                                      : "SELECT " CX_ENTRY_COLUMNS
-                                        " FROM entry WHERE actor=?1 AND subject=?2 ORDER BY seq";
+                                      : cx_store_about_sql;
     cx_db_statement *statement;
     /* A store that derives creates the index at the first such query. */
     if (subject != NULL && store->shared)
