@@ -74,6 +74,9 @@ def a_sealed_bundle_is_in_the_store_and_every_machine_and_node_reads_it(database
         check(verdict["codes"] == ["stored_unreachable"] and "[bundles]" in verdict["details"][0]["message"], verdict)
         at_copy.env.update(BY_ENVIRONMENT, CORTEX_BUNDLES_ENDPOINT=store.endpoint, CORTEX_BUNDLES_PREFIX="team/b")
         check(at_copy.verdict(run_id, 0)["verdict"] == "holds")
+        # Another bucket has no such object, which is not its end.
+        done = s.second.cortex("erase", "--run", run_id, "--reason", "asked for", env={"CORTEX_BUNDLES_BUCKET": "another"})
+        check(done.returncode == 3 and b"nothing was erased" in done.stderr and store.files() != [], done)
         done = s.second.cortex("erase", "--run", run_id, "--reason", "asked for", "--json")
         check(done.returncode == 0 and json.loads(done.stdout)["objects_removed"] == 1, done)
         check(store.files() == [])

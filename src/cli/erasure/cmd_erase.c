@@ -162,6 +162,24 @@ static cx_status find_stored(cx_cli_ledger *l, erasing_run *e, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* What is set today may be another bucket, which has no such object: that is not its end. */
+static cx_status check_place(const cx_object_store *store, const cx_run_object *object, cx_err *err)
+{
+    char name[CX_OBJECT_NAME_SIZE];
+    cx_object_name(store, &object->sha256, name);
+    if (cx_str_is(object->endpoint, store->endpoint) && cx_str_is(object->bucket, store->bucket) &&
+        cx_str_is(object->name, name))
+        return CX_SUCCESS;
+    const int endpoint = object->endpoint.size > 80 ? 80 : (int)object->endpoint.size;
+    const int bucket = object->bucket.size > 63 ? 63 : (int)object->bucket.size;
+    const int shown = object->name.size > 100 ? 100 : (int)object->name.size;
+    return cx_fail_at(err, CX_E_IO, CX_RUN_BUNDLE_UNREACHABLE, CX_NO_OFFSET,
+                      "nothing was erased: [bundles] has another endpoint, bucket or prefix than "
+                      "the bundle was stored with; set %.*s, bucket %.*s (%.*s)",
+                      endpoint, object->endpoint.data, bucket, object->bucket.data, shown,
+                      object->name.data);
+}
+
 /* Before anything is destroyed: an object that could not be removed would be said to be erased. */
 static cx_status check_store(const cx_cli_ledger *l, const erasing_run *e, cx_err *err)
 {
@@ -173,6 +191,9 @@ static cx_status check_store(const cx_cli_ledger *l, const erasing_run *e, cx_er
                           "the bundle of %.*s is in an object store, and none is set here: set "
                           "[bundles] in the configuration; nothing was erased",
                           (int)e->run_id.size, e->run_id.data);
+    for (size_t i = 0; i < e->copy_count; i++)
+        if (e->copies[i].in_object)
+            CX_TRY(check_place(l->cli->objects, &e->copies[i].object, err));
     return cx_failed(cx_object_store_ready(l->cli->objects, &why))
                ? cx_fail_at(err, CX_E_IO, why.tag, CX_NO_OFFSET, "%s; nothing was erased",
                             why.message)
