@@ -48,5 +48,8 @@ CX_RESULT cx_db_use_files(const char *prefix, const cx_io *io, cx_err *err);
 
 /* Whether the path begins with the prefix. */
 bool cx_db_in_files(const char *path);
+/* Whether a file of that name is there, in these files or in the file system; true when that cannot
+ * be told. */
+bool cx_db_is_there(const char *path);
 
 #endif

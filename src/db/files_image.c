@@ -85,6 +85,18 @@ bool cx_db_in_files(const char *path)
     return cx_files_io(path) != NULL;
 }
 
+bool cx_db_is_there(const char *path)
+{
+    const cx_io *io = cx_files_io(path);
+    cx_file file;
+    if (io == NULL)
+        io = cx_io_system();
+    int failed = io->open(io, path, CX_IO_READ, &file);
+    if (failed == 0)
+        (void)io->close(io, file);
+    return failed != -ENOENT;
+}
+
 /* --- opening and closing ---------------------------------------------------------------------- */
 
 static const cx_io *disk(void)

@@ -668,12 +668,10 @@ cx_status cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx
 cx_status cx_links_forget_erased(cx_home *home, cx_err *err)
 {
     cx_links *links = NULL;
-    cx_facts facts;
     cx_arena arena;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     const char *path = cx_links_path(cx_home_path(home), &arena);
-    const bool is_there = path != NULL && (cx_db_in_files(path) ||
-                                           !cx_failed(cx_path_facts(path, false, &facts, NULL)));
+    const bool is_there = path != NULL && cx_db_is_there(path);
     cx_status status = is_there ? cx_links_open(home, NULL, &links, err) : CX_SUCCESS;
     if (links != NULL && !links->in_file)
         status = cx_fail(err, CX_E_IO,

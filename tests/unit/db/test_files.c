@@ -499,6 +499,29 @@ CX_TEST(files_forget_what_was_deleted)
     check_forgotten(false); /* rewritten as a whole */
 }
 
+CX_TEST(files_are_there_or_not)
+{
+    char path[FOLDER_PATH_SIZE + 16];
+    begin();
+    CHECK(!cx_db_is_there(DB));
+    cx_db *db = open_db(DB, CX_DB_WRITE);
+    run(db, "CREATE TABLE t(a)");
+    cx_db_close(db);
+    CHECK(cx_db_is_there(DB));
+    end();
+    begin_images("files_there");
+    (void)snprintf(path, sizeof path, "%s/t.db", folder);
+    CHECK(!cx_db_is_there(path));
+    db = open_db(path, CX_DB_WRITE);
+    run(db, "CREATE TABLE t(a)");
+    cx_db_close(db);
+    CHECK(cx_db_is_there(path));
+    /* What cannot be told is not called absent. */
+    (void)snprintf(path, sizeof path, "%s/t.db/below", folder);
+    CHECK(cx_db_is_there(path));
+    folder_remove(folder);
+}
+
 CX_TEST(files_keep_their_log_small)
 {
     uint64_t most = 0;
