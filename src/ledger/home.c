@@ -445,6 +445,7 @@ static cx_home *home_new(const char *path, const cx_home_options *options)
     home->alloc = alloc;
     home->io = io_of(options);
     home->options = *options;
+    home->overlay_bytes = CX_OVERLAY_BYTES;
     if (home->options.flush_timeout_ms == 0)
         home->options.flush_timeout_ms = FLUSH_TIMEOUT_MS;
     home->read_only = options->read_only;

@@ -65,6 +65,8 @@ typedef struct cx_kept_overlay {
                                   is not laid over it yet */
 } cx_kept_overlay;
 
+#define CX_OVERLAY_BYTES ((size_t)48 << 20)
+
 /* The connection to the writer process (socket/remote_client.c). */
 typedef struct cx_remote_client cx_remote_client;
 
@@ -93,6 +95,7 @@ struct cx_home {
     cx_mmr *journal_of; /* its journal's tree */
     cx_journal_source journal_source;
     cx_kept_overlay overlays[2]; /* of the last memories' and the last edges' tree asked about */
+    size_t overlay_bytes;        /* that they may have: CX_OVERLAY_BYTES */
     unsigned txn_waiters;        /* threads that wait for the transaction */
     cx_arena txn_arena;          /* of the current transaction; reused by the next */
     bool flusher_idle;

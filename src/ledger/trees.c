@@ -9,7 +9,8 @@
  *       never written from there.  The copies stay for the next question about the tree, which lays
  *       only later changes over them, until a flush is complete: the tables below them do not
  *       change before.
- *   V2  More than PENDING_MAX changes are flushed first.
+ *   V2  Changes whose copies could have more than overlay_bytes of the home are flushed first, as
+ *       are more than OVERLAY_CHANGES.
  *   V3  Pages, and the anchor they must lead to, are read in one view of the tables; its position
  *       tells which memtables it lacks.
  */
@@ -17,7 +18,7 @@
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
-#define PENDING_MAX 4096
+#define OVERLAY_CHANGES 32768
 
 bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge)
 {
@@ -214,7 +215,7 @@ static cx_status continue_overlay(cx_kept_overlay *kept, cx_pages *pages,
         kept->base.height == base->height && cx_digest_eq(&kept->base.root, &base->root))
         return CX_SUCCESS;
     drop_overlay(kept);
-    CX_TRY(cx_pages_overlay_open(pages, base, PENDING_MAX, &kept->overlay, err));
+    CX_TRY(cx_pages_overlay_open(pages, base, OVERLAY_CHANGES, &kept->overlay, err));
     kept->base = *base;
     kept->first = kept->next = first;
     return CX_SUCCESS;
@@ -245,12 +246,35 @@ static cx_status open_overlay(cx_home *home, const cx_actor *actor, unsigned whi
     return status;
 }
 
+/* V2.  What changes need at most: all pages of both trees, or some for each that is not laid
+ * yet. */
+static bool fits_in_overlays(const cx_home *home, const cx_actor *actor)
+{
+    const cx_memtable *memtable = home->store.memtable;
+    const uint64_t pending = actor->pending[0] + actor->pending[1];
+    const uint64_t end = memtable->first_state + memtable->states.count;
+    uint64_t keys = pending, unlaid = 0;
+    size_t bytes = 0;
+    if (pending > OVERLAY_CHANGES)
+        return false;
+    for (unsigned which = 0; which < 2; which++) {
+        const cx_kept_overlay *kept = &home->overlays[which];
+        const bool is_its = kept->overlay != NULL && kept->base.tree == actor->trees[which].tree;
+        const uint64_t lacks = is_its && end - kept->next < pending ? end - kept->next : pending;
+        unlaid = lacks > unlaid ? lacks : unlaid;
+        bytes += is_its ? cx_pages_overlay_bytes(kept->overlay) : 0;
+        keys += actor->trees[which].key_count;
+    }
+    return keys <= home->overlay_bytes / CX_PAGES_KEY_BYTES ||
+           bytes + unlaid * CX_PAGES_CHANGE_BYTES <= home->overlay_bytes;
+}
+
 static cx_status open_state(cx_home *home, cx_actor *actor, unsigned which, state_view *s,
                             cx_err *err)
 {
     *s = (state_view){.pages = home->store.reading.pages};
     CX_ASSERT(!home->store.later.on);
-    if (actor->pending[0] + actor->pending[1] > PENDING_MAX) /* V2 */
+    if (!fits_in_overlays(home, actor))
         CX_TRY(cx_home_flush_wait_locked(home, err));
     if (home->store.view == CX_VIEW_NONE) {
         cx_store_view_begin(&home->store);

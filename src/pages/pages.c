@@ -153,6 +153,11 @@ CX_RESULT cx_pages_overlay_put(cx_pages_overlay *overlay, const cx_smt_pair *pai
     return CX_SUCCESS;
 }
 
+size_t cx_pages_overlay_bytes(const cx_pages_overlay *overlay)
+{
+    return overlay->store.bytes;
+}
+
 const cx_pages_anchor *cx_pages_overlay_anchor(const cx_pages_overlay *overlay)
 {
     return &overlay->anchor;

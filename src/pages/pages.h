@@ -153,6 +153,11 @@ CX_RESULT cx_pages_overlay_put(cx_pages_overlay *overlay, const cx_smt_pair *pai
                                cx_err *err);
 /* What a flush of the same changes leads to. */
 const cx_pages_anchor *cx_pages_overlay_anchor(const cx_pages_overlay *overlay);
+/* Memory of its pages.  One change adds copies of a page or two at most, and of those above them,
+ * which changes share; all pages of a tree have CX_PAGES_KEY_BYTES for each of its keys. */
+size_t cx_pages_overlay_bytes(const cx_pages_overlay *overlay);
+#define CX_PAGES_CHANGE_BYTES ((size_t)10 << 10)
+#define CX_PAGES_KEY_BYTES ((size_t)192)
 
 /* --- the past --------------------------------------------------------------------------------- */
 

@@ -138,3 +138,50 @@ CX_TEST(overlays_are_right_across_flushes)
     }
     end(&f);
 }
+
+/* A commit of 20,000 changes and the roots after it, while nothing can be flushed. */
+static cx_status roots_after_many(fixture *f)
+{
+    cx_roots roots;
+    cx_home_options *options = &f->home->options;
+    const uint32_t before = options->flush_timeout_ms;
+    commit_some(f, 2 * FILLED, 20000);
+    options->flush_timeout_ms = 100;
+    cx_status status = cx_home_roots(f->home, CX_STR("agent"), &roots, &f->err);
+    options->flush_timeout_ms = before;
+    return status;
+}
+
+CX_TEST(overlays_of_a_small_tree_wait_for_no_flush)
+{
+    fixture f;
+    begin(&f);
+    cx_db *db = hold_tables(&f);
+    CHECK_STATUS(roots_after_many(&f), &f.err);
+    check_root(&f);
+    CHECK(cx_pages_overlay_bytes(f.home->overlays[0].overlay) <= 2 * FILLED * CX_PAGES_KEY_BYTES);
+    let_tables_go(db);
+    flush_all(&f);
+    check_root(&f);
+    end(&f);
+}
+
+CX_TEST(overlays_have_bounded_memory)
+{
+    fixture f;
+    begin(&f);
+    f.home->overlay_bytes = (size_t)1 << 20; /* the whole tree could have more */
+    cx_db *db = hold_tables(&f);
+    CHECK(cx_failed(roots_after_many(&f)));
+    let_tables_go(db);
+    flush_all(&f);
+    check_root(&f);
+    for (size_t i = 0; i < COMMITS; i++) {
+        commit_some(&f, 2 * FILLED, 100);
+        check_root(&f);
+        for (size_t which = 0; which < 2; which++)
+            CHECK(f.home->overlays[which].overlay == NULL ||
+                  cx_pages_overlay_bytes(f.home->overlays[which].overlay) <= f.home->overlay_bytes);
+    }
+    end(&f);
+}
