@@ -148,6 +148,13 @@ void cx_tcp_cut(int socket)
     (void)shutdown(socket, SHUT_RDWR);
 }
 
+bool cx_tcp_has_ended(int socket)
+{
+    char byte;
+    ssize_t got = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 bool cx_tcp_network(const void *sockaddr, char out[CX_TCP_NETWORK_SIZE])
 {
     struct sockaddr_in v4;

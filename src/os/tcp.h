@@ -24,6 +24,8 @@ void cx_tcp_close(int socket);
 void cx_tcp_stop_listening(int socket);
 /* Shuts down both directions of a connection that its owner will close. */
 void cx_tcp_cut(int socket);
+/* Whether the other side has ended it and nothing is left to be read.  Does not wait. */
+bool cx_tcp_has_ended(int socket);
 
 /* The network of a peer, from its struct sockaddr: its IPv4 address, or the first 64 bits of its
  * IPv6 address, which one customer can vary beyond.  True when it is this machine; empty when it is

@@ -10,6 +10,9 @@
  *   M3  A socket is shut down only while its connection is in the list, which it leaves before the
  *       library closes it: a descriptor that was reused for another socket is never shut down.
  *   M4  Memory for bodies comes from one budget; a body that does not fit is rejected.
+ *   M5  The library misses an end that arrives with the last bytes: it takes a short read for the
+ *       last one until the kernel reports more, and an end is reported once.  So connections that
+ *       are to be read are looked at, each LOOK_MS, and one that was seen ended twice is cut.
  */
 #include "server/http_mhd.h"
 
@@ -24,6 +27,7 @@
 #include "server/route.h"
 
 #define SWEEP_MS 100
+#define LOOK_MS 1000
 #define BODY_STEP ((size_t)64 << 10)
 #define SENDER_SLOTS 256
 #define CONNECTION_MEMORY ((size_t)32 << 10)
@@ -78,6 +82,7 @@ typedef struct connection {
     struct connection *next, **link;
     int socket;
     phase phase;
+    bool ended; /* M5: when it was looked at in this phase */
     uint64_t since_ns;
 } connection;
 
@@ -150,6 +155,7 @@ static void enter_phase(cx_http *http, struct MHD_Connection *handle, phase next
         return;
     cx_lock_enter(&http->lock);
     c->phase = next;
+    c->ended = false;
     c->since_ns = now_ns(http);
     cx_lock_leave(&http->lock);
 }
@@ -221,13 +227,32 @@ static void closed_slow(cx_http *http)
     }
 }
 
+/* M5, under the lock. */
+static void cut_ended(cx_http *http)
+{
+    for (connection *c = http->connections; c != NULL; c = c->next) {
+        const bool is_read = c->phase == PHASE_HEADER || c->phase == PHASE_BODY;
+        const bool ended = is_read && cx_tcp_has_ended(c->socket);
+        if (ended && c->ended) {
+            cx_tcp_cut(c->socket);
+            c->phase = PHASE_HANDLER;
+        }
+        c->ended = ended;
+    }
+}
+
 static void run_sweeper(void *arg)
 {
     cx_http *http = arg;
+    uint64_t looked_ns = now_ns(http);
     cx_lock_enter(&http->lock);
     while (!http->sweeping_ends) {
         cx_lock_wait_for(&http->lock, SWEEP_MS);
         closed_slow(http);
+        if (now_ns(http) - looked_ns < LOOK_MS * UINT64_C(1000000))
+            continue;
+        cut_ended(http);
+        looked_ns = now_ns(http);
     }
     cx_lock_leave(&http->lock);
 }

@@ -1060,6 +1060,24 @@ def memory_for_bodies_has_a_limit():
 
 
 @test
+def an_upload_that_its_client_ends_is_forgotten():
+    # The end arrives together with the last bytes.
+    with Server("--body-memory", "64M") as s:
+        head = (f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: 2000000\r\n\r\n").encode()
+        for size in [5_000, 900_000] * 40:
+            with socket.create_connection((s.host, s.port), timeout=20) as ended:
+                ended.sendall(head + b" " * size)
+        s.wait_for(lambda: s.metric("cortex_http_body_memory_bytes") == 0)
+        # One that has asked for all it wants may end its side before it is answered.
+        with socket.create_connection((s.host, s.port), timeout=20) as half:
+            half.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            half.shutdown(socket.SHUT_WR)
+            assert b" 200 OK" in half.recv(65536)
+        s.stop()
+
+
+@test
 def a_full_queue_answers_503_and_stores_nothing():
     with Server("--workers", "1", "--queue", "4") as s:
         agent = Agent("a1b2c3d4e5f60718")
