@@ -11,6 +11,7 @@ export const CHROMIUM = [
 
 export function launch() {
   return chromium.launch({
+    timeout: 120000, // a machine with other load starts it late
     executablePath: CHROMIUM,
     // A container's root has no sandbox; what is opened here is our own page.
     args: [
