@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """older.py [BENCH_LEDGER [FOLDER [TURNS [SECONDS]]]] - durable append now / in an older version (row S4).
+older.py memories COUNT [BENCH_MEMORIES [FOLDER [TURNS]]] - changes of COUNT memories, the same (row D6).
 
 Runs bench_ledger of this build and of an older one in turn, TURNS times each (5), on the file system of FOLDER (.),
 SECONDS a row and turn (1), the order changing each time, and compares what both append a second.  The older build is
@@ -11,6 +12,10 @@ memory is the first that was released, 0.2.0:
     CORTEX_OLDER=/tmp/older/build/release bench/older.py build/release/bin/bench_ledger
 
 Next to it, for information: the same ratio of what each reached of the bare disk in its own turn.
+
+With memories, bench_memories of both makes a data directory FOLDER/memories-COUNT-now or -then with COUNT memories
+where it is missing, which stays, and their turns alternate; a folder of the older build has a program of the same
+source (bench/bench_memories.c, and its line of CMakeLists.txt without DEFINES).
 """
 import os
 import pathlib
@@ -49,7 +54,53 @@ def rates(program, folder, seconds):
     return found
 
 
+def turn_of(process):
+    """Memories a second of each row, of one turn."""
+    process.stdin.write('go\n')
+    process.stdin.flush()
+    found = {}
+    for line in process.stdout:
+        if line == 'done\n':
+            return found
+        row = re.match(r'(D6r?@\d+) ours (\d+)$', line)
+        if row:
+            found[row[1]] = float(row[2])
+    sys.exit('bench_memories ended')
+
+
+def memories(count, new=str(ROOT / 'build/release/bin/bench_memories'), folder='.', turns='7'):
+    if not os.environ.get('CORTEX_OLDER'):
+        skip('no older build in CORTEX_OLDER')
+    programs = [new, str(pathlib.Path(os.environ['CORTEX_OLDER']) / 'bin/bench_memories')]
+    homes = [pathlib.Path(folder) / f'memories-{count}-{which}' for which in ('now', 'then')]
+    both = []
+    try:
+        for program, home in zip(programs, homes):
+            both.append(subprocess.Popen([program, home, count], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            if both[-1].stdout.readline() != 'ready\n':
+                sys.exit(f'{program} did not make {home}')
+        pairs = []
+        for turn in range(int(turns)):
+            order = (0, 1) if turn % 2 == 0 else (1, 0)
+            rates_of = {i: turn_of(both[i]) for i in order}
+            pairs.append((rates_of[0], rates_of[1]))
+    finally:
+        for process in both:
+            process.kill()
+            process.wait()
+    for row in pairs[0][0]:
+        ratios = sorted(now[row] / max(then[row], 1) for now, then in pairs)
+        what = f"a change of {count} memories{' and roots' if 'r' in row else ''}, trees on the disk / in memory, 0.2.0"
+        ratio = statistics.median(ratios)
+        print(f'{row} {what}: ours {statistics.median(now[row] for now, _ in pairs):.4g}, '
+              f'reference {statistics.median(then[row] for _, then in pairs):.4g}, '
+              f'ratio {ratio:.2f} [{ratios[0]:.2f}..{ratios[-1]:.2f}] (target {TARGET}): '
+              f"{'ok' if ratio >= TARGET else 'below'}", flush=True)
+
+
 def main():
+    if len(sys.argv) > 2 and sys.argv[1] == 'memories':
+        return memories(*sys.argv[2:])
     if len(sys.argv) > 5:
         sys.exit(__doc__)
     new = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / 'build/release/bin/bench_ledger')
