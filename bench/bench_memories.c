@@ -19,7 +19,7 @@
 
 #include "bench/bench.h"
 #include "bench/ledger_home.h"
-#include "memory/memory.h"
+#include "recorder/recorder.h"
 
 enum { AT_ONCE = 256 };
 
@@ -83,7 +83,7 @@ static cx_home *open_home(const char *folder, size_t waiting)
     static cx_io io;
     io = *cx_io_system();
     io.sync = sync_or_not;
-    cx_home_options options = {.io = &io, .derivers = &cx_memory_deriver, .deriver_count = 1};
+    cx_home_options options = {.io = &io, .derivers = &cx_recorder_deriver, .deriver_count = 1};
     cx_home *home;
 #ifdef CX_BENCH_WAITING
     options.waiting_bytes = waiting;
