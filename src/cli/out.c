@@ -218,6 +218,7 @@ static void count_step(cx_cli_progress *progress, uint64_t done, uint64_t total)
 void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total)
 {
     cx_cli_progress *progress = arg;
+    progress->stepped = true;
     if (!progress->enabled || bytes_total == 0)
         return;
     if (progress->counts) {

@@ -87,6 +87,7 @@ typedef struct cx_cli_progress {
     bool enabled;
     bool in_lines; /* it was asked for where there is no terminal: a line now and then */
     bool counts;
+    bool stepped;   /* there was enough work that a step was told */
     uint64_t count; /* entries or rows so far */
     struct {
         const char *label;

@@ -138,6 +138,20 @@ def an_unwritable_output_is_refused_before_the_work_begins():
 
 
 @test
+def who_only_reads_is_told_that_the_tables_are_missing():
+    with Place() as p:
+        steps = "".join(json.dumps({"agent": "a", "key": f"k{i}", "event": {"n": i}}) + "\n" for i in range(24000))
+        (p.folder / "steps.jsonl").write_text(steps)
+        p.ok("lattice", "append", p.folder / "steps.jsonl")
+        assert p.expect(0, "roots", "--actor", "a").stderr == b""
+        for path in pathlib.Path(p.home).glob("cortex.db*"):
+            path.unlink()
+        p.expect(0, "roots", "--actor", "a", err="'cortex tables rebuild' writes them once")
+        p.ok("tables", "rebuild")
+        assert p.expect(0, "roots", "--actor", "a").stderr == b""
+
+
+@test
 def errors_say_what_to_do_next():
     with Place() as p:
         uri = p.write()

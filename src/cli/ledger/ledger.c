@@ -286,6 +286,17 @@ cx_status cx_cli_lock_signing(cx_cli_ledger *l, cx_err *err)
     return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "cannot lock %s", path.data);
 }
 
+/* Who only reads writes no tables: the next command would do the same work again. */
+static void say_that_tables_lag(const cx_cli_ledger *l, const cx_cli_job *job,
+                                const cx_cli_progress *progress)
+{
+    if (job->access == CX_CLI_WRITE || !progress->stepped)
+        return;
+    cx_cli_complain("note: the tables of %s lack what the log has, so this command derived them "
+                    "for itself; 'cortex tables rebuild' writes them once for all commands",
+                    l->path);
+}
+
 static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
 {
     cx_cli_progress progress;
@@ -295,6 +306,7 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
     cx_status status = open_when_free(l, &options, err);
     cx_cli_progress_end(&progress);
     CX_TRY(status);
+    say_that_tables_lag(l, job, &progress);
     if (job->access == CX_CLI_SIGN)
         CX_TRY(cx_cli_lock_signing(l, err));
     uint64_t torn = cx_home_torn_bytes(l->home);
