@@ -91,8 +91,8 @@ static cx_status find_hidden(judging *j, cx_err *err)
     }
     if (tool->rule == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_gateway_pins_is_accepted(j->home, &j->g->origin, j->tool, &tool->digests.all,
-                                       &j->g->turn, &accepted, err));
+    CX_TRY(cx_gateway_pins_is_accepted(j->home, &j->g->origin, j->tool, &tool->digests, &j->g->turn,
+                                       &accepted, err));
     if (accepted)
         return cx_gateway_tool_hide(&j->g->tools, tool, NULL, CX_STR(""), err);
     add_found(j, CX_LIVE_FORBIDDEN, tool->rule, tool->why);
@@ -418,6 +418,17 @@ cx_status cx_gateway_call_answer(cx_gateway *g, const cx_gateway_flight *flight,
     return CX_SUCCESS;
 }
 
+/* Between its receipt and now the server may have left everything else unanswered. */
+static cx_status judge_held(judging *j, cx_str raw, cx_gateway_fate *out, cx_err *err)
+{
+    cx_gateway *g = j->g;
+    if (cx_gateway_has_room(g, &g->asked_server))
+        return judge(j, raw, out, err);
+    cx_gateway_add_error(&g->out[CX_GATEWAY_CLIENT], j->message->id, CX_GATEWAY_E_BUSY,
+                         CX_STR(CX_GATEWAY_BUSY));
+    return CX_SUCCESS;
+}
+
 /* Decides a held call once more: what a person has said counts now. */
 static cx_status retry_held(cx_gateway *g, size_t index, cx_err *err)
 {
@@ -431,7 +442,7 @@ static cx_status retry_held(cx_gateway *g, size_t index, cx_err *err)
     if (!cx_failed(status))
         status = cx_gateway_message_read(&root, &g->turn, &message, err);
     if (!cx_failed(status))
-        status = judge(&j, raw, &fate, err);
+        status = judge_held(&j, raw, &fate, err);
     if (!cx_failed(status) && fate == CX_GATEWAY_PASSES)
         cx_gateway_send(g, CX_GATEWAY_SERVER, raw);
     cx_gateway_held_remove(g, index);
@@ -470,17 +481,19 @@ cx_status cx_gateway_tick(cx_gateway *g, cx_err *err)
     cx_arena_mark mark = cx_arena_mark_now(&g->turn);
     bool readable = !cx_failed(read_asked(g, &asked, &count, &ignored));
     cx_status status = CX_SUCCESS;
-    for (size_t i = g->held_count; i-- != 0 && !cx_failed(status);)
+    for (size_t i = 0; i < g->held_count && !cx_failed(status);)
         if ((readable && !is_still_asked(asked, count, g->held[i].seq)) || now >= g->held[i].end_ns)
             status = retry_held(g, i, err);
+        else
+            i++;
     cx_arena_reset(&g->turn, mark);
     return status;
 }
 
 cx_status cx_gateway_client_gone(cx_gateway *g, cx_err *err)
 {
-    for (size_t i = g->held_count; i-- != 0;)
-        CX_TRY(retry_held(g, i, err));
+    while (g->held_count != 0)
+        CX_TRY(retry_held(g, 0, err));
     return CX_SUCCESS;
 }
 

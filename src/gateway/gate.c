@@ -102,8 +102,7 @@ void cx_gateway_flight_remove(cx_gateway *g, cx_gateway_flights *flights, cx_gat
             (size_t)(&flights->items[flights->count] - flight) * sizeof *flight);
 }
 
-/* Makes room by forgetting the oldest request that was cancelled: it needs no answer. */
-static bool has_room(cx_gateway *g, cx_gateway_flights *flights)
+bool cx_gateway_has_room(cx_gateway *g, cx_gateway_flights *flights)
 {
     for (size_t i = 0; i < flights->count && flights->count == CX_GATEWAY_FLIGHT_MAX; i++)
         if (flights->items[i].cancelled) {
@@ -175,6 +174,14 @@ static bool may_notify(cx_gateway *g, cx_gateway_side from, const cx_gateway_mes
     return false;
 }
 
+static bool is_cancelling(cx_gateway *g, const cx_gateway_message *m, cx_str *out_id)
+{
+    cx_err ignored;
+    const cx_json *id = m->params == NULL ? NULL : CX_JSON_GET(m->params, "requestId");
+    return cx_str_is(m->method, "notifications/cancelled") && id != NULL &&
+           !cx_failed(cx_gateway_id_read(id, &g->turn, out_id, &ignored));
+}
+
 static cx_status client_notification(cx_gateway *g, const cx_gateway_message *m, cx_str raw,
                                      cx_gateway_fate *out, cx_err *err)
 {
@@ -182,11 +189,8 @@ static cx_status client_notification(cx_gateway *g, const cx_gateway_message *m,
     if (!may_notify(g, CX_GATEWAY_CLIENT, m, raw))
         return CX_SUCCESS;
     *out = CX_GATEWAY_PASSES;
-    const cx_json *id = m->params == NULL ? NULL : CX_JSON_GET(m->params, "requestId");
-    cx_err ignored;
     cx_str text;
-    if (!cx_str_is(m->method, "notifications/cancelled") || id == NULL ||
-        cx_failed(cx_gateway_id_read(id, &g->turn, &text, &ignored)))
+    if (!is_cancelling(g, m, &text))
         return CX_SUCCESS;
     size_t held = find_held(g, text);
     if (held != g->held_count) { /* the server knows nothing of it */
@@ -220,9 +224,8 @@ static cx_status client_request(cx_gateway *g, const cx_gateway_message *m, cx_s
     if (is_refused(g, m->method))
         return refuse_request(g, CX_GATEWAY_CLIENT, m, CX_GATEWAY_E_METHOD,
                               "cortex: this method is refused by an option of the gateway");
-    if (!has_room(g, &g->asked_server))
-        return refuse_request(g, CX_GATEWAY_CLIENT, m, CX_GATEWAY_E_BUSY,
-                              "cortex: 1024 requests are not answered yet");
+    if (!cx_gateway_has_room(g, &g->asked_server))
+        return refuse_request(g, CX_GATEWAY_CLIENT, m, CX_GATEWAY_E_BUSY, CX_GATEWAY_BUSY);
     if (cx_str_is(m->method, "tools/call"))
         return cx_gateway_call(g, m, raw, out, err);
     if (cx_str_is(m->method, "tools/list"))
@@ -265,9 +268,8 @@ static cx_status server_request(cx_gateway *g, const cx_gateway_message *m, cx_s
         return refuse_request(g, CX_GATEWAY_SERVER, m, CX_GATEWAY_E_METHOD,
                               "cortex: this method is refused by an option of the gateway");
     }
-    if (!has_room(g, &g->asked_client))
-        return refuse_request(g, CX_GATEWAY_SERVER, m, CX_GATEWAY_E_BUSY,
-                              "cortex: 1024 requests are not answered yet");
+    if (!cx_gateway_has_room(g, &g->asked_client))
+        return refuse_request(g, CX_GATEWAY_SERVER, m, CX_GATEWAY_E_BUSY, CX_GATEWAY_BUSY);
     *out = CX_GATEWAY_PASSES;
     return cx_gateway_flight_add(g, &g->asked_client, CX_GATEWAY_FLIGHT_OTHER, m->id, NULL, err);
 }
@@ -282,6 +284,31 @@ static void learn_protocol(cx_gateway *g, const cx_gateway_message *m)
     g->protocol[version.size] = 0;
 }
 
+/* What a server of the stateless revision asks the client is in a result, not a request of its own
+ * (MCP 2026-07-28, inputRequests).  A name that differs in case only is taken for it. */
+static bool asks_for_refused(const cx_gateway *g, const cx_gateway_message *m, cx_str *out_method)
+{
+    static const char *const of_result[] = {"inputRequests"}, *const of_request[] = {"method"};
+    const cx_json *asked = m->result == NULL ? NULL : CX_JSON_GET(m->result, "inputRequests");
+    *out_method = CX_STR("inputRequests");
+    if (g->options->refuse.count == 0 || m->result == NULL)
+        return false;
+    if (cx_gateway_mistaken_member(m->result, of_result, CX_COUNT_OF(of_result)) != NULL ||
+        (asked != NULL && asked->type != CX_JSON_OBJECT))
+        return true;
+    for (uint32_t i = 0; asked != NULL && i < asked->count; i++) {
+        const cx_json *one = &asked->members[i].value;
+        if (cx_gateway_mistaken_member(one, of_request, CX_COUNT_OF(of_request)) != NULL)
+            return true;
+        cx_str method = one->type == CX_JSON_OBJECT ? CX_JSON_GET_STR(one, "method") : CX_STR("");
+        if (method.size == 0 || is_refused(g, method)) {
+            *out_method = method.size == 0 ? *out_method : method;
+            return true;
+        }
+    }
+    return false;
+}
+
 static cx_status server_answer(cx_gateway *g, const cx_gateway_message *m, cx_str raw,
                                cx_gateway_fate *out, cx_err *err)
 {
@@ -293,6 +320,14 @@ static cx_status server_answer(cx_gateway *g, const cx_gateway_message *m, cx_st
         *out = CX_GATEWAY_STOPS;
         cx_gateway_problem(g, CX_GATEWAY_SERVER, "an answer to no request", m->id, raw.size);
         return CX_SUCCESS;
+    }
+    cx_str method;
+    if (asks_for_refused(g, m, &method)) {
+        *out = CX_GATEWAY_STOPS;
+        cx_gateway_problem(g, CX_GATEWAY_SERVER, "a refused request", method, raw.size);
+        return cx_gateway_fail_request(
+            g, m->id, CX_STR("cortex: the server asks for what an option of the gateway refuses"),
+            err);
     }
     cx_status status = CX_SUCCESS;
     switch (found->kind) {
@@ -314,8 +349,15 @@ static cx_status server_message(cx_gateway *g, const cx_gateway_message *m, cx_s
     case CX_GATEWAY_ANSWER: return server_answer(g, m, raw, out, err);
     case CX_GATEWAY_NOTIFICATION: break;
     }
-    if (!may_notify(g, CX_GATEWAY_SERVER, m, raw))
+    if (!may_notify(g, CX_GATEWAY_SERVER, m, raw)) {
         *out = CX_GATEWAY_STOPS;
+        return CX_SUCCESS;
+    }
+    cx_str id;
+    cx_gateway_flight *flight =
+        is_cancelling(g, m, &id) ? cx_gateway_flight_find(&g->asked_client, id) : NULL;
+    if (flight != NULL) /* it may never be answered, and must not take a place for good */
+        flight->cancelled = true;
     return CX_SUCCESS;
 }
 

@@ -70,6 +70,9 @@ typedef enum cx_gateway_fate {
 /* --- gate.c ----------------------------------------------------------------------------------- */
 
 cx_gateway_flight *cx_gateway_flight_find(cx_gateway_flights *flights, cx_str id);
+/* Makes room by forgetting the oldest request that was cancelled: it needs no answer. */
+bool cx_gateway_has_room(cx_gateway *g, cx_gateway_flights *flights);
+#define CX_GATEWAY_BUSY "cortex: 1024 requests are not answered yet"
 void cx_gateway_flight_remove(cx_gateway *g, cx_gateway_flights *flights,
                               cx_gateway_flight *flight);
 /* `call` may be NULL. */

@@ -76,11 +76,20 @@ static cx_status read_tools(listing *l, cx_err *err)
 
 /* --- why a tool is hidden --------------------------------------------------------------------- */
 
+static const char *changed_part(const cx_gateway_listed *tool)
+{
+    if (!cx_digest_eq(&tool->pinned.description, &tool->digests.description))
+        return "description";
+    if (!cx_digest_eq(&tool->pinned.schema, &tool->digests.schema))
+        return "schema";
+    return "object (a member as _meta, icons or execution)";
+}
+
 static cx_str why_not(listing *l, const cx_gateway_listed *tool, const char **out_rule)
 {
     cx_gateway *g = l->g;
     cx_str name = g->options->name;
-    bool told = !cx_digest_eq(&tool->pinned.description, &tool->digests.description);
+    const char *what = changed_part(tool);
     *out_rule = "M03";
     switch (tool->state) {
     case CX_GATEWAY_PIN_NEW:
@@ -89,7 +98,7 @@ static cx_str why_not(listing *l, const cx_gateway_listed *tool, const char **ou
         return cx_arena_printf(&g->turn,
                                "its %s changed since it was first seen; a person can look at it "
                                "and run: cortex mcp-gateway pin --accept %.*s",
-                               told ? "description" : "schema", (int)name.size, name.data);
+                               what, (int)name.size, name.data);
     case CX_GATEWAY_PIN_TRICK:
         *out_rule = "M04";
         return cx_arena_printf(&g->turn,

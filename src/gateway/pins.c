@@ -62,6 +62,8 @@ static void put_digests(cx_json_list *object, const char *name,
     cx_json_put_digest(&inner, "sha256", &digests->all);
     cx_json_put_digest(&inner, "description_sha256", &digests->description);
     cx_json_put_digest(&inner, "schema_sha256", &digests->schema);
+    if (digests->has_rest)
+        cx_json_put_digest(&inner, "rest_sha256", &digests->rest);
     cx_json_put_object(object, name, &inner);
 }
 
@@ -95,6 +97,7 @@ static bool read_digest(const cx_json *object, const char *name, cx_digest *out)
 
 static bool read_digests(const cx_json *object, cx_gateway_tool_digests *out)
 {
+    out->has_rest = object != NULL && read_digest(object, "rest_sha256", &out->rest);
     return object != NULL && read_digest(object, "sha256", &out->all) &&
            read_digest(object, "description_sha256", &out->description) &&
            read_digest(object, "schema_sha256", &out->schema);
@@ -150,6 +153,7 @@ static void put_listed(cx_json_list *array, const cx_gateway_listed *tool, bool 
     cx_json_put_digest(&item, "sha256", &tool->digests.all);
     cx_json_put_digest(&item, "description_sha256", &tool->digests.description);
     cx_json_put_digest(&item, "schema_sha256", &tool->digests.schema);
+    cx_json_put_digest(&item, "rest_sha256", &tool->digests.rest);
     if (tool->state == CX_GATEWAY_PIN_CHANGED)
         put_digests(&item, "pinned", &tool->pinned);
     else
@@ -186,7 +190,7 @@ static cx_gateway_pin_state state_of(const cx_gateway_pin *pin, const cx_gateway
 {
     if (tool->repeated)
         return CX_GATEWAY_PIN_REPEATED;
-    if (cx_digest_eq(&pin->pinned.all, &tool->digests.all))
+    if (cx_gateway_tool_same(&pin->pinned, &tool->digests))
         return pin->accepted ? CX_GATEWAY_PIN_SAME : CX_GATEWAY_PIN_TRICK;
     return pin->accepted || tool->tricks == 0 ? CX_GATEWAY_PIN_CHANGED : CX_GATEWAY_PIN_TRICK;
 }
@@ -205,6 +209,15 @@ static void pin_first(const cx_gateway_origin *origin, cx_gateway_listed *tool, 
     pin->pinned = tool->digests;
     pin->accepted = tool->tricks == 0;
     tool->state = pin->accepted ? CX_GATEWAY_PIN_NEW : CX_GATEWAY_PIN_TRICK;
+}
+
+/* A pin of a version that did not look at all members takes over what is seen of the others now. */
+static bool complete_pin(cx_gateway_pin *pin, const cx_gateway_tool_digests *now)
+{
+    bool lacks = !pin->pinned.has_rest && cx_digest_eq(&pin->pinned.all, &now->all);
+    if (lacks)
+        pin->pinned = *now;
+    return lacks;
 }
 
 /* N1, N2 */
@@ -230,9 +243,11 @@ static cx_status check_tool(cx_txn *txn, const cx_gateway_origin *origin, cx_gat
         tool->is_news = true;
         return CX_SUCCESS;
     }
-    if (found && cx_digest_eq(&out->pin.seen.all, &tool->digests.all))
+    bool seen = found && cx_gateway_tool_same(&out->pin.seen, &tool->digests);
+    bool completed = found && complete_pin(&out->pin, &tool->digests);
+    if (seen && out->pin.seen.has_rest && !completed)
         return CX_SUCCESS;
-    tool->is_news = tool->state != CX_GATEWAY_PIN_SAME;
+    tool->is_news = !seen && tool->state != CX_GATEWAY_PIN_SAME;
     out->write = true;
     out->pin.seen = tool->digests;
     out->pin.tricks = tool->tricks;
@@ -291,7 +306,8 @@ cx_status cx_gateway_pins_check(cx_home *home, const cx_gateway_origin *origin,
 /* --- reading ---------------------------------------------------------------------------------- */
 
 cx_status cx_gateway_pins_is_accepted(cx_home *home, const cx_gateway_origin *origin, cx_str tool,
-                                      const cx_digest *all, cx_arena *arena, bool *out, cx_err *err)
+                                      const cx_gateway_tool_digests *now, cx_arena *arena,
+                                      bool *out, cx_err *err)
 {
     cx_str actor;
     cx_bytes record;
@@ -305,7 +321,7 @@ cx_status cx_gateway_pins_is_accepted(cx_home *home, const cx_gateway_origin *or
     if (!found)
         return CX_SUCCESS;
     CX_TRY(read_pin(record, arena, &pin, err));
-    *out = pin.accepted && cx_digest_eq(&pin.pinned.all, all);
+    *out = pin.accepted && cx_gateway_tool_same(&pin.pinned, now);
     return CX_SUCCESS;
 }
 
@@ -373,9 +389,31 @@ static bool is_named(const cx_str *tools, size_t count, cx_str tool)
     return count == 0;
 }
 
-static bool is_open(const cx_gateway_pin *pin)
+bool cx_gateway_pin_is_open(const cx_gateway_pin *pin)
 {
-    return !pin->accepted || !cx_digest_eq(&pin->pinned.all, &pin->seen.all);
+    return !pin->accepted || !cx_gateway_tool_same(&pin->pinned, &pin->seen);
+}
+
+/* N3 */
+static cx_status check_is_as_shown(cx_txn *txn, const cx_gateway_pin *shown, cx_err *err)
+{
+    cx_bytes record;
+    pin_key key;
+    bool found;
+    cx_gateway_pin now;
+    CX_TRY(key_of(&shown->target, shown->tool, &key, err));
+    CX_TRY(cx_txn_get(txn, key_bytes(&key), &record, &found, err));
+    if (found) {
+        CX_TRY(read_pin(record, cx_txn_arena(txn), &now, err));
+        found = cx_digest_eq(&now.seen.all, &shown->seen.all) &&
+                now.seen.has_rest == shown->seen.has_rest &&
+                (!now.seen.has_rest || cx_digest_eq(&now.seen.rest, &shown->seen.rest));
+    }
+    return found ? CX_SUCCESS
+                 : cx_fail(err, CX_E_CONFLICT,
+                           "the tool \"%.*s\" has changed again since it was shown; nothing is "
+                           "accepted, look at it again",
+                           (int)shown->tool.size, shown->tool.data);
 }
 
 static cx_status accept_in_turn(cx_txn *txn, cx_str name, const cx_gateway_pin *pins,
@@ -388,8 +426,9 @@ static cx_status accept_in_turn(cx_txn *txn, cx_str name, const cx_gateway_pin *
     for (size_t i = 0; i < pin_count; i++) {
         const cx_gateway_pin *pin = &pins[i];
         cx_json_list item = cx_json_list_begin(cx_txn_arena(txn));
-        if (!is_open(pin) || !is_named(tools, count, pin->tool))
+        if (!cx_gateway_pin_is_open(pin) || !is_named(tools, count, pin->tool))
             continue;
+        CX_TRY(check_is_as_shown(txn, pin, err));
         cx_json_put_str(&item, "name", pin->tool);
         cx_json_put_digest(&item, "target_sha256", &pin->target);
         cx_json_put_digest(&item, "before_sha256", &pin->pinned.all);
@@ -406,7 +445,7 @@ static cx_status accept_in_turn(cx_txn *txn, cx_str name, const cx_gateway_pin *
     CX_TRY(cx_live_add_entry(txn, CX_KIND_GATEWAY_PIN, now_ns, "gateway", &payload, out_seq, err));
     for (size_t i = 0; i < pin_count; i++) {
         cx_gateway_pin pin = pins[i];
-        if (!is_open(&pin) || !is_named(tools, count, pin.tool))
+        if (!cx_gateway_pin_is_open(&pin) || !is_named(tools, count, pin.tool))
             continue;
         pin.pinned = pin.seen;
         pin.accepted = true;
@@ -415,17 +454,14 @@ static cx_status accept_in_turn(cx_txn *txn, cx_str name, const cx_gateway_pin *
     return CX_SUCCESS;
 }
 
-cx_status cx_gateway_pins_accept(cx_home *home, cx_str name, const cx_str *tools, size_t count,
-                                 cx_str by, cx_arena *arena, size_t *out_count, uint64_t *out_seq,
-                                 cx_err *err)
+cx_status cx_gateway_pins_accept(cx_home *home, cx_str name, const cx_gateway_pin *pins,
+                                 size_t pin_count, const cx_str *tools, size_t count, cx_str by,
+                                 cx_arena *arena, size_t *out_count, uint64_t *out_seq, cx_err *err)
 {
-    const cx_gateway_pin *pins;
-    size_t pin_count;
     cx_txn *txn;
     cx_str actor;
     const cx_io *io = cx_home_io(home);
     *out_seq = 0;
-    CX_TRY(cx_gateway_pins_list(home, name, arena, &pins, &pin_count, err));
     CX_TRY(cx_gateway_actor(name, arena, &actor, err));
     for (size_t i = 0; i < count; i++) {
         bool known = false;

@@ -7,8 +7,9 @@
  *
  *   N1  The first description and schema of a tool are pinned, unless they have characters that a
  *       person does not see.
- *   N2  Another description or schema is a finding until a person accepts it; each is recorded
- *       once.
+ *   N2  Another description or schema, or anything else that differs in a tool, is a finding until
+ *       a person accepts it; each is recorded once.
+ *   N3  What is accepted is what the person was shown.
  */
 #ifndef CX_GATEWAY_PINS_H
 #define CX_GATEWAY_PINS_H
@@ -53,8 +54,8 @@ CX_RESULT cx_gateway_pins_check(cx_home *home, const cx_gateway_origin *origin,
                                 cx_gateway_listed *tools, size_t count, bool hides, cx_err *err);
 /* Whether the pin of a tool is what was last seen of it. */
 CX_RESULT cx_gateway_pins_is_accepted(cx_home *home, const cx_gateway_origin *origin, cx_str tool,
-                                      const cx_digest *all, cx_arena *arena, bool *out,
-                                      cx_err *err);
+                                      const cx_gateway_tool_digests *now, cx_arena *arena,
+                                      bool *out, cx_err *err);
 
 typedef struct cx_gateway_pin {
     cx_str tool;
@@ -67,9 +68,13 @@ typedef struct cx_gateway_pin {
 /* All pins of a server, by tool.  CX_E_NOT_FOUND: nothing was seen of such a server. */
 CX_RESULT cx_gateway_pins_list(cx_home *home, cx_str name, cx_arena *arena,
                                const cx_gateway_pin **out, size_t *out_count, cx_err *err);
-/* Pins what was last seen of these tools (none: of all); a gateway.pin entry names them. */
-CX_RESULT cx_gateway_pins_accept(cx_home *home, cx_str name, const cx_str *tools, size_t count,
-                                 cx_str by, cx_arena *arena, size_t *out_count, uint64_t *out_seq,
+/* Whether it waits for a person. */
+bool cx_gateway_pin_is_open(const cx_gateway_pin *pin);
+/* Pins what `pins`, as they were shown, say was last seen of these tools (none: of all); a
+ * gateway.pin entry names them.  CX_E_CONFLICT: something else was seen since (N3). */
+CX_RESULT cx_gateway_pins_accept(cx_home *home, cx_str name, const cx_gateway_pin *pins,
+                                 size_t pin_count, const cx_str *tools, size_t count, cx_str by,
+                                 cx_arena *arena, size_t *out_count, uint64_t *out_seq,
                                  cx_err *err);
 
 #endif

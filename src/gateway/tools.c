@@ -97,6 +97,23 @@ static cx_status digest_members(const cx_json *tool, const char *const *names, s
     return cx_live_input_digest(&value, out, NULL, err);
 }
 
+static cx_status digest_rest(const cx_json *tool, const char *const *names, size_t count,
+                             cx_arena *arena, cx_digest *out, cx_err *err)
+{
+    cx_json_list object = cx_json_list_begin(arena);
+    cx_json value;
+    for (uint32_t i = 0; tool->type == CX_JSON_OBJECT && i < tool->count; i++) {
+        bool known = false;
+        cx_str name = cx_json_text(&tool->members[i].name);
+        for (size_t k = 0; k < count && !known; k++)
+            known = cx_str_is(name, names[k]);
+        if (!known)
+            cx_json_list_put(&object, name, tool->members[i].value);
+    }
+    CX_TRY(cx_json_list_end_object(&object, &value, err));
+    return cx_live_input_digest(&value, out, NULL, err);
+}
+
 cx_status cx_gateway_tool_digest(const cx_json *tool, cx_arena *arena, cx_gateway_tool_digests *out,
                                  cx_err *err)
 {
@@ -106,7 +123,15 @@ cx_status cx_gateway_tool_digest(const cx_json *tool, cx_arena *arena, cx_gatewa
                                       "name",        "outputSchema", "title"};
     CX_TRY(digest_members(tool, told, CX_COUNT_OF(told), arena, &out->description, err));
     CX_TRY(digest_members(tool, schemas, CX_COUNT_OF(schemas), arena, &out->schema, err));
-    return digest_members(tool, all, CX_COUNT_OF(all), arena, &out->all, err);
+    CX_TRY(digest_members(tool, all, CX_COUNT_OF(all), arena, &out->all, err));
+    out->has_rest = true;
+    return digest_rest(tool, all, CX_COUNT_OF(all), arena, &out->rest, err);
+}
+
+bool cx_gateway_tool_same(const cx_gateway_tool_digests *a, const cx_gateway_tool_digests *b)
+{
+    return cx_digest_eq(&a->all, &b->all) &&
+           (!a->has_rest || !b->has_rest || cx_digest_eq(&a->rest, &b->rest));
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -218,10 +243,9 @@ cx_status cx_gateway_tools_put(cx_gateway_tools *tools, cx_str name, const cx_js
         tools->count++;
     }
     *out = entry;
-    if (!is_new && cx_digest_eq(&entry->digests.all, &digests->all))
-        return CX_SUCCESS;
+    bool same = !is_new && cx_digest_eq(&entry->digests.all, &digests->all);
     entry->digests = *digests;
-    return compile(tools, entry, tool, err);
+    return same ? CX_SUCCESS : compile(tools, entry, tool, err);
 }
 
 cx_status cx_gateway_tool_hide(cx_gateway_tools *tools, cx_gateway_tool *tool, const char *rule,

@@ -23,12 +23,16 @@ unsigned cx_gateway_tricks(cx_str text);
 
 /* What a model is told of a tool, as digests of canonical JSON. */
 typedef struct cx_gateway_tool_digests {
-    cx_digest all;         /* the tool's whole object */
+    cx_digest all;         /* of what the next two are of */
     cx_digest description; /* of name, title, description and annotations */
     cx_digest schema;      /* of inputSchema and outputSchema */
+    cx_digest rest;        /* of every other member: _meta, icons, execution, .. */
+    bool has_rest;         /* false: pinned by a version that did not look at it */
 } cx_gateway_tool_digests;
 CX_RESULT cx_gateway_tool_digest(const cx_json *tool, cx_arena *arena, cx_gateway_tool_digests *out,
                                  cx_err *err);
+/* Whether the same was told.  What one of both does not know is no difference. */
+bool cx_gateway_tool_same(const cx_gateway_tool_digests *a, const cx_gateway_tool_digests *b);
 
 typedef struct cx_gateway_tool {
     cx_str name;

@@ -68,6 +68,13 @@ for raw in sys.stdin.buffer:
         answer = {"jsonrpc": "2.0", "id": ident, "result": {"content": [{"type": "text", "text": "ran " + name}]}}
         if "never" in mood:
             continue
+        if "input" in mood:
+            answer["result"] = {"resultType": "input_required", "requestState": "s", "inputRequests": json.loads(
+                os.environ["INPUTS"])}
+        if "changes-its-mind" in mood and name == "say":
+            for n in range(1100):
+                put({"jsonrpc": "2.0", "id": "c%d" % n, "method": "sampling/createMessage", "params": {}})
+                put({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c%d" % n}})
         if "die" in mood:
             os.kill(os.getpid(), signal.SIGKILL)
         if "exit" in mood:
@@ -91,7 +98,7 @@ for raw in sys.stdin.buffer:
         put(answer)
         if "twice" in mood:
             put(answer)
-    elif method is not None and ident is not None:
+    elif method is not None and ident is not None and "deaf" not in mood:
         put({"jsonrpc": "2.0", "id": ident, "result": {"was": method}})
 print("gone", file=sys.stderr, flush=True)
 '''
@@ -351,6 +358,43 @@ def a_method_can_be_refused_in_both_directions():
         g.end()
         check(not p.server_saw("prompts/get"))
         check(b'"id":"s1","error":{"code":-32601' in p.seen.read_bytes())
+
+
+@test
+def what_a_result_asks_for_is_refused_by_its_method():
+    """In the stateless revision a server asks by a result, and no request of its own is seen."""
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    ask = {"method": "elicitation/create", "params": {"message": "your password?"}}
+    tries = [({"a": {"method": "roots/list"}}, True), ({"a": {"method": "roots/list"}, "b": ask}, False),
+             ({"b": {"Method": "elicitation/create", "method": "roots/list"}}, False), ({"b": {}}, False),
+             ([ask], False), ({}, True)]
+    for asked, passes in tries:
+        with Place() as p, p.gateway("--refuse", "elicitation/create", mood="input", ready=False,
+                                     env={"INPUTS": json.dumps(asked)}) as g:
+            g.ask("tools/list", {"_meta": meta})
+            answer = g.ask("tools/call", {"name": "say", "arguments": {"text": "x"}, "_meta": meta})
+            check(("result" in answer) == passes, asked, answer)
+            check(passes or "refuses" in answer["error"]["message"], answer)
+            g.end()
+            check([r["outcome"] for r in p.entries("live.result")] == ["done" if passes else "failed"], asked)
+            said = [e["detail"] for e in p.entries("gateway.problem")]
+            check(len(said) == (0 if passes else 1), said)
+    with Place() as p, p.gateway(mood="input", ready=False, env={"INPUTS": json.dumps({"b": ask})}) as g:
+        g.ask("tools/list", {"_meta": meta})
+        check("result" in g.ask("tools/call", {"name": "say", "arguments": {"text": "x"}, "_meta": meta}))
+        g.end()
+
+
+@test
+def requests_that_the_server_takes_back_leave_no_place_taken():
+    with Place() as p, p.gateway(mood="changes-its-mind ask") as g:
+        g.tools()
+        g.call("say", text="a")
+        check(g.before[-1]["id"] == "s1", g.before[-1:], len(g.before))
+        g.send({"jsonrpc": "2.0", "id": "s1", "result": {}})
+        g.end()
+        check(b'"id":"s1","result":{}' in p.seen.read_bytes().replace(b" ", b""))
+        check(b"are not answered yet" not in p.seen.read_bytes())
 
 
 @test
@@ -671,11 +715,17 @@ def a_changed_description_is_found_hidden_and_accepted():
         p.cortex("mcp-gateway", "pin", "s")
 
 
-def on_terminal(words, env):
-    """Runs a command with a terminal of its own on which a person writes yes."""
+def on_terminal(words, env, before=None):
+    """Runs a command with a terminal of its own on which a person writes yes, when it has asked and `before`
+    was called."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(words[0], [str(w) for w in words], {k: str(v) for k, v in env.items()})
+    if before is not None:
+        asked = b""
+        while b'"yes"' not in asked:
+            asked += os.read(terminal, 4096)
+        before()
     os.write(terminal, b"yes\n")
     while True:
         try:
@@ -718,6 +768,66 @@ def a_change_in_mid_session_is_found():
             check(g.tools() == ["say", "drop"])
             check(text_of(g.call("say", text="x")) == "ran say")
             g.end()
+
+
+@test
+def every_member_of_a_tool_is_pinned():
+    """What clients show or obey besides descriptions and schemas: hints for searches, icons, tasks."""
+    say = {**SAY, "_meta": {"anthropic/searchHint": "texts"}, "icons": [{"src": "data:,a"}]}
+    changed = [{**say, "_meta": {"anthropic/searchHint": "use me for everything"}}, {**say, "icons": []},
+               {**say, "execution": {"taskSupport": "required"}}, SAY]
+    with Place() as p:
+        p.policy(mode="enforce", tools={"allow": ["s"]})
+        listed = p.folder / "tools.json"
+        listed.write_text(json.dumps([say, DROP]))
+        with p.gateway(tools=f"@{listed}") as g:
+            check(g.tools() == ["say", "drop"])
+            for other in changed:
+                listed.write_text(json.dumps([other, DROP]))
+                check(g.tools() == ["drop"], other)
+                check(is_refused(g.call("say", text="x"), "M03"), other)
+            shown = p.cortex("mcp-gateway", "pin", "s", code=1)
+            check("changed" in shown and "another member" in shown, shown)
+            listed.write_text(json.dumps([dict(reversed(say.items())), DROP]))
+            check(g.tools() == ["say", "drop"])
+            check(text_of(g.call("say", text="x")) == "ran say")
+            listed.write_text(json.dumps([changed[0], DROP]))
+            check(g.tools() == ["drop"])
+            check(on_terminal([BIN, "mcp-gateway", "pin", "s", "--accept", "--home", p.home], p.env) == 0)
+            check(g.tools() == ["say", "drop"])
+            check(text_of(g.call("say", text="x")) == "ran say")
+            g.end()
+        p.cortex("mcp-gateway", "pin", "s")
+        check(len(p.log("gateway:s", "gateway.tools")) == 6, "each change is recorded, and once")
+
+
+@test
+def what_is_accepted_is_what_was_shown():
+    """A server that changes a tool once more while the person reads."""
+    with Place() as p:
+        listed = p.folder / "tools.json"
+        listed.write_text(json.dumps([SAY, DROP]))
+        server = subprocess.Popen([BIN, "serve", "--home", p.home, "--listen", "127.0.0.1:0", "--json"], env=p.env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            check(server.stdout.readline(), "no server")
+            with p.gateway("--mode", "enforce", tools=f"@{listed}") as g:
+                g.tools()
+                listed.write_text(json.dumps([{**SAY, "title": "fine"}, DROP]))
+                check(g.tools() == ["drop"])
+
+                def change():
+                    listed.write_text(json.dumps([{**SAY, "title": "evil"}, DROP]))
+                    check(g.tools() == ["drop"])
+                words = [BIN, "mcp-gateway", "pin", "s", "--accept", "--home", p.home]
+                check(on_terminal(words, p.env, change) == 1)
+                check(g.tools() == ["drop"])
+                check(on_terminal(words, p.env) == 0)
+                check(g.tools() == ["say", "drop"])
+                g.end()
+        finally:
+            server.terminate()
+            server.communicate(timeout=PATIENCE)
 
 
 @test
@@ -789,6 +899,38 @@ def a_call_waits_for_a_person_while_others_pass():
         check(not p.server_saw("notifications/cancelled"))
         approved = [d for d in p.entries("live.decision") if d["approval"] is not None]
         check([d["verdict"] for d in approved] == ["allow", "deny"], approved)
+
+
+@test
+def an_approved_call_waits_for_no_place_that_a_deaf_server_took():
+    with Place() as p:
+        p.policy(mode="enforce")
+        with p.gateway("--wait", "600", mood="deaf") as g:
+            g.tools()
+            g.send({"jsonrpc": "2.0", "id": "held", "method": "tools/call",
+                    "params": {"name": "say", "arguments": {"text": "a"}}})
+            for n in range(1025):
+                g.send({"jsonrpc": "2.0", "id": f"p{n}", "method": "ping"})
+            check(g.answer("p1024")["error"]["code"] == -32000)
+            check(approve(p, p.sessions()[0]["session"]) == 0)
+            check(g.answer("held")["error"]["code"] == -32000)
+            for n in range(1024):
+                g.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": f"p{n}"}})
+            check(text_of(g.call("say", text="a")) == "ran say")
+            g.end()
+
+
+@test
+def calls_that_were_held_are_decided_in_their_order():
+    with Place() as p:
+        p.policy(mode="enforce")
+        with p.gateway("--wait", "600") as g:
+            g.tools()
+            for n in range(4):
+                g.send({"jsonrpc": "2.0", "id": f"h{n}", "method": "tools/call",
+                        "params": {"name": "say", "arguments": {"text": str(n)}}})
+            g.ask("ping")
+            check([json.loads(line)["id"] for line in g.end()] == ["h0", "h1", "h2", "h3"])
 
 
 @test

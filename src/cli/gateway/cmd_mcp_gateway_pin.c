@@ -13,7 +13,7 @@
 
 static const char *state_of(const cx_gateway_pin *pin)
 {
-    if (!cx_digest_eq(&pin->pinned.all, &pin->seen.all))
+    if (!cx_gateway_tool_same(&pin->pinned, &pin->seen))
         return "changed";
     return pin->accepted ? "pinned" : "waits";
 }
@@ -24,6 +24,8 @@ static const char *reason_of(const cx_gateway_pin *pin)
         return "another description";
     if (!cx_digest_eq(&pin->pinned.schema, &pin->seen.schema))
         return "another schema";
+    if (!cx_gateway_tool_same(&pin->pinned, &pin->seen))
+        return "another member, as _meta or icons";
     return pin->accepted ? "" : "characters that are not seen";
 }
 
@@ -105,8 +107,8 @@ static cx_status accept_pins(cx_cli_ledger *l, cx_str server, const cx_str *tool
     CX_TRY(cx_cli_actor_name(l->cli, l->args, &by, err));
     CX_TRY(cx_gateway_pins_list(l->home, server, l->arena, &pins, &pin_count, err));
     CX_TRY(ask(pins, pin_count, tools, count, &open, err));
-    CX_TRY(
-        cx_gateway_pins_accept(l->home, server, tools, count, by, l->arena, &accepted, &seq, err));
+    CX_TRY(cx_gateway_pins_accept(l->home, server, pins, pin_count, tools, count, by, l->arena,
+                                  &accepted, &seq, err));
     if (!l->json) {
         cx_buf_printf(&l->out, "%zu tool%s accepted\n", accepted, accepted == 1 ? "" : "s");
         return CX_SUCCESS;

@@ -66,6 +66,10 @@ CX_TEST(digests_follow_what_a_model_is_told)
         digests_of("{\"name\":\"t\",\"description\":\"d\",\"inputSchema\":{},\"annotations\":{"
                    "\"readOnlyHint\":true}}");
     CHECK(cx_digest_eq(&a.all, &order.all));
+    CHECK(!cx_gateway_tool_same(&a, &order) && cx_gateway_tool_same(&order, &order));
+    cx_gateway_tool_digests earlier = order; /* of a pin that knows nothing of other members */
+    earlier.has_rest = false;
+    CHECK(cx_gateway_tool_same(&a, &earlier) && !cx_gateway_tool_same(&told, &earlier));
     CHECK(!cx_digest_eq(&a.all, &told.all) && !cx_digest_eq(&a.description, &told.description));
     CHECK(cx_digest_eq(&a.schema, &told.schema));
     CHECK(!cx_digest_eq(&a.all, &schema.all) && cx_digest_eq(&a.description, &schema.description));
