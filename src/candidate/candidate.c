@@ -41,9 +41,8 @@ static int compare_raw(const void *a, const void *b)
     return cx_str_cmp(((const cx_raw_change *)a)->path, ((const cx_raw_change *)b)->path);
 }
 
-/* What git finds two trees to differ in, sorted by path. */
-static cx_status list_changes(const cx_git *git, const cx_oid *from, const cx_oid *to,
-                              cx_arena *arena, cx_raw_diff *out, cx_err *err)
+cx_status cx_diff_changes_between(const cx_git *git, const cx_oid *from, const cx_oid *to,
+                                  cx_arena *arena, cx_raw_diff *out, cx_err *err)
 {
     char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
     cx_buf text;
@@ -98,7 +97,7 @@ static cx_status add_both(const cx_git *git, const cx_oid *from, const cx_oid *t
     cx_raw_diff raw = {.count = 0};
     CX_TRY(add_patch(git, from, to, patch, err));
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = list_changes(git, from, to, &arena, &raw, err);
+    cx_status status = cx_diff_changes_between(git, from, to, &arena, &raw, err);
     if (!cx_failed(status) && report != NULL)
         status = check_changes(&raw, report->changes, report->change_count, err);
     for (size_t i = 0; i < raw.count && !cx_failed(status); i++)

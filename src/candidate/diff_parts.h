@@ -70,6 +70,12 @@ CX_RESULT cx_diff_check_bare_repositories(cx_diff_job *job, cx_err *err);
 CX_RESULT cx_diff_mark_ignored(cx_diff_job *job, cx_diff_change *changes, size_t count,
                                cx_err *err);
 
+/* --- candidate.c ------------------------------------------------------------------------------ */
+
+/* What git finds two trees to differ in, sorted by path, without renames. */
+CX_RESULT cx_diff_changes_between(const cx_git *git, const cx_oid *from, const cx_oid *to,
+                                  cx_arena *arena, cx_raw_diff *out, cx_err *err);
+
 /* --- diff_blobs.c ----------------------------------------------------------------------------- */
 
 /* Learns size and binary of every blob in the views; those on disk are known by the snapshots. */

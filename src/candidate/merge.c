@@ -3,7 +3,8 @@
  *
  * Invariants:
  *   I1  main moves once, from the value that was checked to the commit that was checked.
- *   I2  A checkout of main that has changes of its own is never touched; a clean one is updated.
+ *   I2  A checkout of main that has changes of its own, or ignored files where new ones come, is
+ *       never touched; a clean one is updated.
  *   I3  While a run brings a checkout to where main has moved, no other process reads it: until it
  *       is updated, it only seems to have changes.
  *   I4  An update that a dead process left unfinished is finished by the next process that finds
@@ -14,6 +15,7 @@
 
 #include <stdio.h>
 
+#include "candidate/merge_way.h"
 #include "os/api.h"
 #include "git/api.h"
 
@@ -65,6 +67,7 @@ static cx_status check_checkout(const cx_merge_options *o, const cx_git *checkou
                                 cx_merge_plan *out, cx_err *err)
 {
     bool dirty = false, follows = true;
+    cx_str ignored = CX_STR("");
     CX_TRY(is_dirty(checkout, &dirty, err));
     if (!dirty)
         CX_TRY(is_updatable(checkout, &out->old, &out->commit, &follows, err));
@@ -74,6 +77,14 @@ static cx_status check_checkout(const cx_merge_options *o, const cx_git *checkou
             cx_arena_printf(arena, "%s is checked out with %s; commit or remove them",
                             o->main_ref.data, dirty ? "changes" : "untracked files in the way"),
             err);
+    CX_TRY(cx_merge_find_in_way(checkout, &out->old, &out->commit, arena, &ignored, err));
+    if (ignored.size != 0)
+        return refuse_plan(out, "checked_out_dirty",
+                           cx_arena_printf(arena,
+                                           "%s is checked out with %.*s in the way, which git "
+                                           "ignores: it would be lost; move it elsewhere",
+                                           o->main_ref.data, (int)ignored.size, ignored.data),
+                           err);
     out->checkout = cx_arena_copy_str(arena, cx_str_z(cx_git_worktree(checkout))).data;
     out->checkout_git_dir = cx_arena_copy_str(arena, cx_str_z(cx_git_dir(checkout))).data;
     return out->checkout == NULL || out->checkout_git_dir == NULL ? cx_fail_nomem(err) : CX_SUCCESS;

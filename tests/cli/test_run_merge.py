@@ -45,6 +45,58 @@ def a_dirty_main_is_not_touched():
         check("MERGE_REFUSED" in types(repo.events(answer)))
 
 
+def refused_for(repo, place, path, *ops):
+    """The agent's work leads where `place` is, which git ignores: main stays, and `path` does."""
+    before, text = repo.head("main"), (repo.path / path).read_text()
+    done, answer = repo.run(contract(), script((list(ops), reply())))
+    check(done.returncode == 4, answer, done.stderr)
+    fails_at(answer, "merge", "checked_out_dirty")
+    said = payloads(repo.events(answer), "MERGE_REFUSED")
+    check(len(said) == 1 and f"checked out with {place}" in said[0]["detail"], said)
+    check(repo.head("main") == before)
+    check((repo.path / path).read_text() == text, path)
+    check(repo.verify(answer).returncode == 0)
+    repo.clean()
+
+
+@sandboxed
+def ignored_files_are_in_the_way_of_an_agents_new_ones():
+    """git would remove them without a word: folders of the name of a file, and the reverse, and files
+    that a .gitignore of the person's own hides."""
+    with Folder() as folder:
+        repo = Repo(folder, files={".gitignore": ".runtime-cache/\ndata/\n*.local\n"})
+        for name in ("src/app/data/deep/rows.csv", "src/app/own/.gitignore", "src/app/own/secret",
+                     "src/app/notes.local"):
+            repo.write(name, "*\n")
+        repo.clean()
+        refused_for(repo, "src/app/data/deep/rows.csv", "src/app/data/deep/rows.csv",
+                    ["write", "src/app/data", "no folder\n"])
+        refused_for(repo, "src/app/own/secret", "src/app/own/secret",
+                    ["write", "src/app/own/secret", "mine\n"])
+        refused_for(repo, "src/app/own/", "src/app/own/.gitignore",
+                    ["write", "src/app/own", "mine\n"])
+        done, answer = repo.run(contract(), script((GOOD_OPS + [
+            ["write", "src/app/other/new.c", "int x;\n"]], reply())))
+        check(done.returncode == 0 and answer["merged"] == "fast_forward", answer)
+        check((repo.path / "src/app/other/new.c").exists())
+        check((repo.path / "src/app/data/deep/rows.csv").exists())
+        repo.clean()
+
+
+@sandboxed
+def a_folder_that_becomes_a_file_takes_nothing_ignored_along():
+    with Folder() as folder:
+        repo = Repo(folder, files={".gitignore": ".runtime-cache/\n*.local\n", "src/app/part/a.c": "int a;\n"})
+        ops = [["delete", "src/app/part"], ["write", "src/app/part", "int a;\n"]]
+        repo.write("src/app/part/my.local", "mine\n")
+        refused_for(repo, "src/app/part/my.local", "src/app/part/my.local", *ops)
+        (repo.path / "src/app/part/my.local").unlink()
+        done, answer = repo.run(contract(), script((ops, reply())))
+        check(done.returncode == 0, answer, done.stderr)
+        check((repo.path / "src/app/part").read_text() == "int a;\n")
+        repo.clean()
+
+
 @sandboxed
 def a_moved_main_is_merged_and_checked_again():
     with Folder() as folder:
