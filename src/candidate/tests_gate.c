@@ -32,6 +32,7 @@ typedef struct job {
     const char *prefix;          /* of the evidence of a command */
     cx_tests_leftover *baseline; /* one a test; NULL = the baseline was not run */
     cx_worktree worktree;
+    cx_str git_config; /* that commands see */
     cx_test_dependencies dependencies;
     cx_run_git_repo git_repo;
     cx_run_repo repo;
@@ -193,6 +194,7 @@ static cx_status execute_command(const job *j, const cx_run_command_verdict *ver
 {
     const cx_io *io = cx_io_system();
     const cx_sandbox_git git = {.common_dir = cx_git_common_dir(j->worktree.git),
+                                .config = j->git_config,
                                 .git_dir = cx_git_dir(j->worktree.git)};
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     /* Terminated: it came from an arena or a literal of the gate. */
@@ -500,10 +502,11 @@ static void prepare_command_gate(job *j)
     j->judge.script_arg = &j->ground;
 }
 
-static cx_status link_dependencies(job *j, cx_err *err)
+static cx_status prepare_ground(job *j, cx_err *err)
 {
     const cx_run_tests_options *options = j->options;
     const char *root = cx_git_main_worktree(options->git);
+    CX_TRY(cx_git_public_config(options->git, j->arena, &j->git_config, err));
     if (options->dependency_count == 0)
         return CX_SUCCESS;
     return cx_test_dependencies_link(options->dependencies, options->dependency_count,
@@ -515,7 +518,7 @@ static cx_status run_all_tests(job *j, cx_err *err)
 {
     size_t reached = 0;
     prepare_command_gate(j);
-    CX_TRY(link_dependencies(j, err));
+    CX_TRY(prepare_ground(j, err));
     CX_TRY(begin_evidence(j, err));
     while (reached < j->options->test_count && !j->over) {
         CX_TRY(run_test(j, reached, &j->options->tests[reached], err));
@@ -587,7 +590,7 @@ static cx_status run_baseline(const cx_run_tests_options *options, cx_arena *are
     const cx_worktree_options where = checkout_of(options, commit);
     CX_TRY(cx_run_worktree_add(options->git, &where, arena, &j.worktree, err));
     prepare_command_gate(&j);
-    cx_status status = link_dependencies(&j, err);
+    cx_status status = prepare_ground(&j, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         status = run_test_at_baseline(&j, i, &options->tests[i], err);
     status = drop_checkout(&j, &j.worktree, &where, status, err);

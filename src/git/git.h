@@ -166,6 +166,10 @@ CX_RESULT cx_git_ref(const cx_git *git, cx_str name, cx_oid *out, cx_err *err);
  * CX_E_CONFLICT. `fresh` of size 0 deletes it. */
 CX_RESULT cx_git_ref_set(const cx_git *git, cx_str name, const cx_oid *fresh, const cx_oid *old,
                          cx_err *err);
+/* The repository's own configuration without what an agent must not read: addresses, which may have
+ * tokens in them, headers, helpers.  A text of a configuration file, in the arena; data NULL: there
+ * is no such file. */
+CX_RESULT cx_git_public_config(const cx_git *git, cx_arena *arena, cx_str *out, cx_err *err);
 /* Whether a path of the repository is ignored by git. */
 CX_RESULT cx_git_is_ignored(const cx_git *git, const char *path, bool *out, cx_err *err);
 

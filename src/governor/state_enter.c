@@ -252,6 +252,7 @@ static cx_status make_git_view(cx_governor_task *t, cx_err *err)
     if (common.data == NULL || own.data == NULL)
         return cx_fail_nomem(err);
     t->agent.spec_git = (cx_sandbox_git){.common_dir = common.data, .git_dir = own.data};
+    CX_TRY(cx_git_public_config(g->git, &t->arena, &t->agent.spec_git.config, err));
     if (t->agent.spec.read_only)
         return CX_SUCCESS;
     if (g->unconfined)

@@ -47,10 +47,10 @@ typedef struct launch {
     const cx_sandbox *box;
     unsigned layers; /* requested */
     bool unconfined;
-    cx_file report, control[2];
+    cx_file report, control[2], config;
     cx_sandbox_group group;
     const char *scratch; /* without mounts: the folder that contains home and tmp; NULL = none */
-    cx_spawn_inherit keep[5];
+    cx_spawn_inherit keep[6];
 } launch;
 
 static void close_file(cx_file *file)
@@ -63,6 +63,7 @@ static void close_file(cx_file *file)
 static void release_launch(launch *l)
 {
     close_file(&l->report);
+    close_file(&l->config);
     close_file(&l->control[0]);
     close_file(&l->control[1]);
     cx_sandbox_group_end(&l->group);
@@ -133,6 +134,21 @@ static cx_status prepare_streams(launch *l, const cx_sandbox_spec *spec, cx_spaw
     return cx_sandbox_env(l->box, spec, &places, &l->arena, &how->envp, err);
 }
 
+/* A file in memory that bubblewrap shows in place of git's configuration. */
+static cx_status make_config(launch *l, const cx_sandbox_spec *spec, cx_err *err)
+{
+    const cx_io *io = cx_io_system();
+    if (!cx_sandbox_has_config(spec, l->layers))
+        return CX_SUCCESS;
+    cx_str text = spec->git->config;
+    CX_TRY(cx_confine_memory_file(&l->config, err));
+    int64_t size =
+        io->pwrite(io, l->config, text.data, text.size, 0); /* it is read from its start */
+    return size == (int64_t)text.size
+               ? CX_SUCCESS
+               : cx_fail(err, CX_E_IO, "cannot write git's configuration for the sandbox");
+}
+
 static cx_status prepare_confined(launch *l, const cx_sandbox_spec *spec, cx_spawn_options *how,
                                   cx_err *err)
 {
@@ -144,6 +160,7 @@ static cx_status prepare_confined(launch *l, const cx_sandbox_spec *spec, cx_spa
     CX_TRY(cx_sandbox_args(l->box, spec, l->layers, &places, &l->arena, &how->argv, err));
     CX_TRY(cx_confine_memory_file(&l->report, err));
     CX_TRY(cx_confine_pipe(l->control, err));
+    CX_TRY(make_config(l, spec, err));
     if ((l->layers & CX_SANDBOX_CGROUP) != 0) {
         cx_sandbox_limits limits = cx_sandbox_limits_of(l->box, spec);
         CX_TRY(cx_sandbox_group_make(inner->cgroups, &limits, &l->group, err));
@@ -158,6 +175,8 @@ static cx_status prepare_confined(launch *l, const cx_sandbox_spec *spec, cx_spa
         l->keep[count++] = (cx_spawn_inherit){spec->executable, LAUNCHER_FD_PROGRAM};
     if (spec->egress != NULL)
         l->keep[count++] = (cx_spawn_inherit){*spec->egress, LAUNCHER_FD_EGRESS};
+    if (l->config != CX_FILE_NONE)
+        l->keep[count++] = (cx_spawn_inherit){l->config, LAUNCHER_FD_CONFIG};
     how->keep = l->keep;
     how->keep_count = count;
     how->term_file = l->control[1];
@@ -186,6 +205,7 @@ static cx_status prepare_launch(launch *l, const cx_sandbox *box, const cx_sandb
         .layers = spec->unconfined ? 0 : layers,
         .unconfined = spec->unconfined,
         .report = CX_FILE_NONE,
+        .config = CX_FILE_NONE,
         .control = {CX_FILE_NONE, CX_FILE_NONE},
         .group = {.join = {CX_FILE_NONE, CX_FILE_NONE}},
     };

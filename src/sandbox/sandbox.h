@@ -119,7 +119,8 @@ typedef struct cx_sandbox_bind {
 
 /* What git needs to work and commit in a work tree whose common directory is read-only (§11). */
 typedef struct cx_sandbox_git {
-    const char *common_dir; /* shown read-only */
+    const char *common_dir; /* shown read-only, without what other processes lock there */
+    cx_str config;          /* in place of its file of that name; data NULL = that file is shown */
     const char *git_dir;    /* <common>/worktrees/<name> */
     const char *
         git_dir_copy; /* mounted writable over git_dir; NULL = git may read but not write (unless `unconfined`) */

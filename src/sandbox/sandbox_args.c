@@ -285,6 +285,32 @@ static bool is_parent_shown(const places *all, const char *path)
     return seen;
 }
 
+bool cx_sandbox_has_config(const cx_sandbox_spec *spec, unsigned layers)
+{
+    return spec->git != NULL && spec->git->config.data != NULL && (layers & CX_SANDBOX_FILES) != 0;
+}
+
+/* flock(2) needs no right to write: who can open the lock of the work trees keeps other runs of the
+ * repository from beginning and merging.  config.worktree may have what the configuration has. */
+static void hide_git_files(arg_list *w, const cx_sandbox_git *git)
+{
+    static const char *const names[] = {"cortex-worktrees.lock", "config.worktree"};
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+        cx_facts facts;
+        const char *path = cx_arena_printf(w->arena, "%s/%s", git->common_dir, names[i]).data;
+        w->failed |= path == NULL;
+        if (path != NULL && !cx_failed(cx_path_facts(path, false, &facts, NULL)))
+            add_args3(w, "--ro-bind", "/dev/null", path);
+    }
+}
+
+static void show_config(arg_list *w, const cx_sandbox_git *git)
+{
+    cx_sandbox_add_arg(w, "--ro-bind-data");
+    cx_sandbox_add_argf(w, "%d", LAUNCHER_FD_CONFIG);
+    cx_sandbox_add_argf(w, "%s/config", git->common_dir);
+}
+
 static void show_places(arg_list *w, const places *all)
 {
     for (size_t i = 0; i < all->list.count; i++) {
@@ -341,6 +367,10 @@ static cx_status add_bwrap(arg_list *w, const cx_sandbox *box, const cx_sandbox_
     add_args2(w, "--dir", SANDBOX_HOME);
     add_args3(w, "--ro-bind", box->inner->program, SANDBOX_LAUNCHER_PATH);
     show_places(w, all);
+    if (spec->git != NULL)
+        hide_git_files(w, spec->git);
+    if (cx_sandbox_has_config(spec, CX_SANDBOX_FILES))
+        show_config(w, spec->git);
     add_args2(w, "--remount-ro", "/");
     add_args2(w, "--chdir", start_folder(spec));
     cx_sandbox_add_arg(w, "--");

@@ -15,6 +15,7 @@
 #define LAUNCHER_FD_CONTROL 13 /* a byte: end now; end of file: this process has ended */
 
 #define LAUNCHER_FD_EGRESS 14 /* where the listening socket goes; closed before the program */
+#define LAUNCHER_FD_CONFIG 15 /* a configuration of git; read and closed by bubblewrap */
 
 #define SANDBOX_HOME "/home/agent"
 #define SANDBOX_LAUNCHER_PATH "/run/cortex" /* the cortex program, inside */
@@ -63,6 +64,9 @@ typedef struct cx_sandbox_places {
     const char *home;
     const char *tmp;
 } cx_sandbox_places;
+
+/* Whether a configuration of its own is shown in place of git's. */
+bool cx_sandbox_has_config(const cx_sandbox_spec *spec, unsigned layers);
 
 /* sandbox_args.c: the whole command line, and the environment ("NAME=value", sorted). */
 CX_RESULT cx_sandbox_args(const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,

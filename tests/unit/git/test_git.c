@@ -77,6 +77,49 @@ CX_TEST(git_sees_a_clean_environment_and_fixed_settings)
     repo_end(&kit);
 }
 
+CX_TEST(git_configuration_without_what_may_be_secret)
+{
+    WITH(kit, err, "git-public-config")
+    static const char *const settings[][2] = {
+        {"core.sshCommand", "a \"b\" \\ c\n\td;#"},
+        {"filter.x.y \"z\"\\.clean", ""},
+        {"remote.origin.url", "https://u:t0k3n@example.org"},
+        {"http.https://example.org/.extraHeader", "Authorization: t0k3n"},
+        {"url.https://t0k3n@example.org.insteadOf", "https://example.org"},
+        {"credential.helper", "!echo t0k3n"},
+        {"branch.main.remote", "https://t0k3n@example.org"},
+        {"include.path", "other"},
+        {"corex.token", "t0k3n"},
+    };
+    cx_str text;
+    for (size_t i = 0; i < CX_COUNT_OF(settings); i++)
+        CHECK_STATUS(repo_git(&kit, &err, "config", settings[i][0], settings[i][1]), &err);
+    CHECK_STATUS(repo_write(&kit, ".git/other", CX_STR("[core]\n\tother = t0k3n\n"), &err), &err);
+    CHECK_STATUS(cx_git_public_config(kit.git, &kit.arena, &text, &err), &err);
+    CHECK(memmem(text.data, text.size, "t0k3n", 5) == NULL);
+    CHECK(memmem(text.data, text.size, "origin", 6) == NULL);
+    /* Git reads the same of it. */
+    cx_buf once, again;
+    cx_buf_init(&once, cx_alloc_default());
+    cx_buf_init(&again, cx_alloc_default());
+    for (size_t i = 0; i < 2; i++)
+        CHECK_STATUS(cx_git_run(kit.git,
+                                CX_GIT_ARGS("config", "--local", "--null", "--get", settings[i][0]),
+                                &once, &err),
+                     &err);
+    CHECK_STATUS(repo_write(&kit, ".git/config", text, &err), &err);
+    for (size_t i = 0; i < 2; i++)
+        CHECK_STATUS(cx_git_run(kit.git,
+                                CX_GIT_ARGS("config", "--local", "--null", "--get", settings[i][0]),
+                                &again, &err),
+                     &err);
+    CHECK(once.size != 0);
+    CHECK(cx_str_eq(cx_buf_str(&once), cx_buf_str(&again)));
+    cx_buf_done(&once);
+    cx_buf_done(&again);
+    repo_end(&kit);
+}
+
 CX_TEST(git_resolves_commits_only)
 {
     WITH(kit, err, "git-resolve")
