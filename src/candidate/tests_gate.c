@@ -6,9 +6,11 @@
  *       were read whole; whatever is not known leaves it at ERROR.
  *   I3  A report is taken when no process of the command is left, and only from where nothing was
  *       before the command ran.
+ *   I4  No command runs on files of the candidate that an earlier one has changed.
  */
 #include "candidate/tests_gate.h"
 #include "candidate/test_dependencies.h"
+#include "candidate/tests_untouched.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +34,8 @@ typedef struct job {
     const char *prefix;          /* of the evidence of a command */
     cx_tests_leftover *baseline; /* one a test; NULL = the baseline was not run */
     cx_worktree worktree;
-    cx_str git_config; /* that commands see */
+    cx_str git_config;   /* that commands see */
+    cx_snapshot *before; /* the checkout before the first of several commands, else NULL */
     cx_test_dependencies dependencies;
     cx_run_git_repo git_repo;
     cx_run_repo repo;
@@ -439,6 +442,25 @@ static cx_status run_test(job *j, size_t index, const cx_run_test *test, cx_err 
     return host != NULL && host->ran != NULL ? host->ran(host->arg, test, &facts, err) : CX_SUCCESS;
 }
 
+/* I4: a command runs the candidate's code, and what it changed would be what the next one
+ * judges. */
+static cx_status check_untouched(job *j, const cx_run_test *test, cx_err *err)
+{
+    cx_run_test_facts *facts = j->facts;
+    cx_str touched = CX_STR("");
+    if (j->over || j->before == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_tests_find_touched(j->worktree.path, j->before, j->arena, &touched, err));
+    if (touched.size == 0)
+        return CX_SUCCESS;
+    facts->status = CX_RUN_TESTS_FAIL;
+    facts->failure =
+        cx_arena_printf(j->arena, "%.*s changed %.*s, which later tests judge",
+                        (int)test->name.size, test->name.data, (int)touched.size, touched.data);
+    j->over = true;
+    return facts->failure.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 /* At the baseline nothing is judged but whether the command may run. */
 static cx_status run_test_at_baseline(job *j, size_t index, const cx_run_test *test, cx_err *err)
 {
@@ -520,9 +542,13 @@ static cx_status run_all_tests(job *j, cx_err *err)
     prepare_command_gate(j);
     CX_TRY(prepare_ground(j, err));
     CX_TRY(begin_evidence(j, err));
+    if (j->options->test_count > 1)
+        CX_TRY(cx_snapshot_read(j->worktree.git, NULL, &j->before, err));
     while (reached < j->options->test_count && !j->over) {
-        CX_TRY(run_test(j, reached, &j->options->tests[reached], err));
-        reached++;
+        const cx_run_test *test = &j->options->tests[reached++];
+        CX_TRY(run_test(j, reached - 1, test, err));
+        if (reached < j->options->test_count)
+            CX_TRY(check_untouched(j, test, err));
     }
     conclude_verdict(j, reached);
     return CX_SUCCESS;
@@ -616,6 +642,7 @@ cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_
         facts.status = CX_RUN_TESTS_ERROR;
     close_evidence(&j.all_out);
     close_evidence(&j.all_err);
+    cx_snapshot_close(j.before);
     cx_vec_done(&j.ran, arena->alloc);
     status = drop_checkout(&j, &j.worktree, &where, status, err);
     *out = facts;

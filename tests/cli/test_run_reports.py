@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from kit import TIMEOUT_S, Folder, check, main, skip, test
-from run_kit import contract, payloads, refused, reply, sandboxed, script, with_policies
+from run_kit import Repo, contract, fails_at, payloads, refused, reply, sandboxed, script, with_policies
 
 CALC = "def add(a, b):\n    return a + b\n"
 TESTS = """import sys
@@ -483,6 +483,34 @@ def contracts_with_a_report_demand_are_explained_and_resolved():
         check(list(json.loads(done.stdout)["acceptance_tests"][0]) ==
               ["name", "cmd", "must_pass", "report"], done.stdout, done.stderr)
         check(json.loads(done.stdout)["acceptance_tests"][0]["report"] == demand, done.stdout)
+
+
+# --- several commands -------------------------------------------------------------------------------
+
+
+@sandboxed
+def a_command_that_changes_the_candidate_fails_the_tests():
+    """Code under test that mends itself before a later command looks at it."""
+    with Folder() as folder:
+        repo = Repo(folder)
+        repo.write("scripts/test.sh", "#!/bin/sh\nsh src/app/check.sh; grep -q good src/app/check.sh\n", True)
+        repo.commit("runs the code")
+        two = [{"name": name, "cmd": "scripts/test.sh", "must_pass": must} for name, must in
+               (("unit", False), ("lint", True))]
+        wanted = contract(acceptance_tests=two, timeout_retry__max_retries=0)
+        for code, changed in (("echo : good > src/app/check.sh", True), ("touch new.cfg  # good", False)):
+            ops = [["write", "src/app/check.sh", code + "\n"]]
+            done, answer = repo.run(wanted, script((ops, reply())), "--no-merge")
+            if not changed:
+                check(done.returncode == 0, answer)
+                continue
+            check(done.returncode == 4, answer)
+            fails_at(answer, "tests", "must_pass_failed")
+            check(answer["violations"] == ["unit changed src/app/check.sh, which later tests judge"], answer)
+            verdict = repo.verify(answer)
+            check(verdict.returncode == 0, verdict.stdout)
+            again = repo.cortex("run", "replay", answer["run_id"], "--reexec", "--json")
+            check(again.returncode == 0, again.stdout, again.stderr)
 
 
 main()

@@ -188,6 +188,51 @@ CX_TEST(tests_gate_passes_when_all_that_must_pass_do)
     close_lab(&l);
 }
 
+/* What the first command does to the checkout in which the second one passes. */
+static void touches(const char *script, const char *expected)
+{
+    lab l;
+    if (open_lab(&l)) {
+        cx_oid head;
+        cx_str op = cx_arena_printf(&l.arena,
+                                    "[[\"write\",\"scripts/bootstrap.sh\",\"#!/bin/sh\\n%s\\n\"],"
+                                    "[\"git\",\"commit\",\"-qam\",\"more\"]]",
+                                    script);
+        char text[CX_OID_TEXT_SIZE];
+        CHECK(apply(&l, op.data));
+        CHECK_STATUS(cx_git_resolve(l.git, CX_STR("HEAD"), &head, &l.err), &l.err);
+        cx_oid_text(&head, text);
+        l.options.candidate = head;
+        l.options.baseline = cx_arena_copy_str(&l.arena, cx_str_z(text));
+        l.tests[0] = (cx_run_test){CX_STR("boot"), CX_STR("scripts/bootstrap.sh"), false, {0}};
+        l.tests[1] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true, {0}};
+        run_tests(&l, 2);
+        CHECK_INT(l.facts.status, expected == NULL ? CX_RUN_TESTS_PASS : CX_RUN_TESTS_FAIL);
+        CHECK_INT(l.facts.command_count, expected == NULL ? 2 : 1);
+        if (expected != NULL)
+            CHECK_STR(l.facts.failure, expected);
+        /* What the last one changes decides nothing. */
+        l.tests[1] = l.tests[0];
+        l.tests[0] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true, {0}};
+        run_tests(&l, 2);
+        CHECK_INT(l.facts.status, CX_RUN_TESTS_PASS);
+    }
+    close_lab(&l);
+}
+
+CX_TEST(tests_gate_refuses_files_that_an_earlier_command_changed)
+{
+    touches("echo two > a", "boot changed a, which later tests judge");
+    touches("echo one > b; mv b a; touch -d 2001-01-01 a", NULL);
+    touches("chmod 600 a", "boot changed a, which later tests judge");
+    touches("rm a; mkfifo a", "boot changed a, which later tests judge");
+    touches("rm a; ln -s /etc/hostname a", "boot changed a, which later tests judge");
+    touches("rm -r scripts", "boot changed scripts, which later tests judge");
+    touches("rm .git; git init -q", "boot changed .git, which later tests judge");
+    touches("echo x > .git", "boot changed .git, which later tests judge");
+    touches("mkdir out; echo built > out/x; mkfifo out/f", NULL);
+}
+
 CX_TEST(tests_gate_stops_at_the_first_that_must_pass_and_does_not)
 {
     lab l;
