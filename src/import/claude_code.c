@@ -1,12 +1,12 @@
 /*
  * claude_code.c - Claude Code sessions (§2.4): a line is a message or an event of the harness;
- * subagents have files of their own.
+ * subagents have files of their own, or are sidechains in that of their caller.
  *
  * parentUuid makes the lines a tree, over all files.  Only the caller's file states what joins a
  * subagent to it, in the line of the result and in progress lines; the edges are made when all
  * files have been read, so that their order does not matter.
  */
-#include "import/chat.h"
+#include "import/sidechain.h"
 
 #include <stdlib.h>
 
@@ -33,6 +33,7 @@ typedef struct claude_state {
     cx_import_index session_names; /* and back */
     cx_import_index tools;         /* call id -> tool, line */
     cx_import_index agent_ids;     /* agentId -> its number in subagents */
+    cx_import_sidechains sidechains;
     CX_VEC(subagent) subagents;
     CX_VEC(place) nodes;
     CX_VEC(place) results;
@@ -45,8 +46,9 @@ typedef struct line {
     const cx_json *value;
     const cx_json *message; /* NULL when it is no object */
     const cx_json *content; /* NULL = none */
-    cx_str agent_id;
-    cx_str agent; /* who speaks when it is neither a tool, the user nor the harness */
+    cx_str agent_id;        /* of a subagent, or of a sidechain */
+    bool sidechain;         /* the line does not say whose it is */
+    cx_str agent;           /* who speaks when it is neither a tool, the user nor the harness */
 } line;
 
 static bool is_true(const cx_json *object, cx_str name)
@@ -281,9 +283,13 @@ static cx_status remember_calls(line *l, uint32_t record, cx_err *err)
 {
     for (uint32_t i = 0; i < block_count(l); i++) {
         const cx_json *block = &l->content->items[i];
-        if (is_block(block, "tool_use"))
-            CX_TRY(cx_import_index_add(l->sink, &l->state->tools, CX_JSON_GET_STR(block, "id"),
-                                       CX_JSON_GET_STR(block, "name"), record, err));
+        cx_str id = CX_JSON_GET_STR(block, "id");
+        if (!is_block(block, "tool_use"))
+            continue;
+        CX_TRY(cx_import_index_add(l->sink, &l->state->tools, id, CX_JSON_GET_STR(block, "name"),
+                                   record, err));
+        CX_TRY(cx_import_sidechain_order(l->sink, &l->state->sidechains, id,
+                                         CX_JSON_GET(block, "input"), err));
     }
     return CX_SUCCESS;
 }
@@ -325,10 +331,13 @@ static cx_status remember_result(line *l, uint32_t record, cx_err *err)
     for (uint32_t i = 0; i < block_count(l) && call_id.size == 0; i++)
         call_id = CX_JSON_GET_STR(&l->content->items[i], "tool_use_id");
     if (id.size == 0)
+        id = cx_import_sidechain_by_call(&l->state->sidechains, call_id);
+    if (id.size == 0)
         return CX_SUCCESS;
     CX_TRY(remember_spawn(l, id, call_id, &number, err));
-    if (is_true(result, CX_STR("isAsync")) ||
-        cx_str_is(CX_JSON_GET_STR(result, "status"), "async_launched"))
+    if (result != NULL && is_true(result, CX_STR("isAsync")))
+        return CX_SUCCESS;
+    if (result != NULL && cx_str_is(CX_JSON_GET_STR(result, "status"), "async_launched"))
         return CX_SUCCESS;
     place *made = cx_vec_push(&l->state->results, l->sink->options->alloc);
     if (made == NULL)
@@ -338,10 +347,24 @@ static cx_status remember_result(line *l, uint32_t record, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* The text of a message that is one text. */
+static cx_str only_text(const line *l)
+{
+    if (l->content != NULL && l->content->type == CX_JSON_STRING)
+        return cx_json_text(l->content);
+    return block_count(l) == 1 ? CX_JSON_GET_STR(&l->content->items[0], "text") : (cx_str){NULL, 0};
+}
+
 static cx_status remember_node(line *l, uint32_t record, cx_err *err)
 {
     uint32_t number = 0;
     CX_TRY(subagent_of(l, l->agent_id, &number, err));
+    if (l->sidechain && !l->state->subagents.items[number].has_nodes) {
+        cx_str call_id;
+        CX_TRY(cx_import_sidechain_start(l->sink, &l->state->sidechains, l->agent_id, only_text(l),
+                                         &call_id, err));
+        CX_TRY(remember_spawn(l, l->agent_id, call_id, &number, err));
+    }
     place *made = cx_vec_push(&l->state->nodes, l->sink->options->alloc);
     if (made == NULL)
         return cx_fail_nomem(err);
@@ -365,7 +388,10 @@ static cx_status claude_line(cx_import_sink *sink, const cx_json *value, cx_err 
     l.message = cx_json_get_typed(value, CX_STR("message"), CX_JSON_OBJECT);
     l.content = cx_import_not_null(l.message != NULL ? CX_JSON_GET(l.message, "content")
                                                      : CX_JSON_GET(value, "content"));
-    l.agent_id = CX_JSON_GET_STR(value, "agentId");
+    CX_TRY(cx_import_sidechain_of(sink, &state->sidechains, value, &l.agent_id, err));
+    l.sidechain = l.agent_id.size != 0;
+    if (!l.sidechain)
+        l.agent_id = CX_JSON_GET_STR(value, "agentId");
     CX_TRY(name_agent(&l, err));
     cx_import_record *r = cx_import_begin(sink);
     read_common(&l, r);
@@ -469,6 +495,7 @@ static void claude_done(cx_import_sink *sink)
     cx_import_index_done(&state->session_names, alloc);
     cx_import_index_done(&state->tools, alloc);
     cx_import_index_done(&state->agent_ids, alloc);
+    cx_import_sidechains_done(&state->sidechains, alloc);
     cx_vec_done(&state->subagents, alloc);
     cx_vec_done(&state->nodes, alloc);
     cx_vec_done(&state->results, alloc);

@@ -255,6 +255,59 @@ CX_TEST(claude_progress_names_the_spawning_call)
     imported_done(&in);
 }
 
+/* Before subagents had files of their own, their lines were in that of their caller. */
+#define SIDE(type, id, parent, second, content)                         \
+    "{\"type\":\"" type "\",\"uuid\":\"" id "\",\"parentUuid\":" parent \
+    ",\"sessionId\":\"sess-one\",\"isSidechain\":true," AT(             \
+        second) ",\"message\":{\"content\":" content "}}\n"
+#define ASKS(id) CALL(id, "Task", "{\"prompt\":\"find out\"}")
+
+CX_TEST(claude_sidechains_are_subagents)
+{
+    imported in;
+    import_text(
+        &in, "claude-code",
+        SAYS("user", "u1", "null", "01", "\"go\"") SAYS("assistant", "a1", "\"u1\"", "02",
+                                                        "[" ASKS("t1") "]")
+            SAYS("assistant", "a2", "\"a1\"", "03", "[" ASKS("t2") "]")
+                SIDE("user", "one-1", "null", "04", "\"find out\"") SIDE("user", "two-1", "null",
+                                                                         "04", "\"find out\"")
+                    SIDE("assistant", "two-2", "\"two-1\"", "05", "[" CALL("in", "Read", "{}") "]")
+                        SIDE("user", "two-3", "\"two-2\"", "06", "[" RESULT("in", "") "]")
+                            SIDE("assistant", "one-2", "\"one-1\"", "07", "\"1\"")
+                                SIDE("assistant", "two-4", "\"two-3\"", "08", "\"2\"")
+                                    SAYS("user", "r2", "\"a2\"", "09", "[" RESULT("t2", "") "]"));
+    const size_t one = UUID(&in, "one-1"), two = UUID(&in, "two-1"), r2 = UUID(&in, "r2");
+    CHECK_STR(node_text(&in, one, "/agent_id"), "agent-one-1");
+    CHECK_STR(node_text(&in, one, "/event/kind"), "message"); /* its caller's, not a person's */
+    CHECK_STR(node_text(&in, UUID(&in, "one-2"), "/agent_id"), "agent-one-1");
+    CHECK_STR(node_text(&in, UUID(&in, "two-2"), "/agent_id"), "agent-two-1");
+    CHECK_STR(node_text(&in, UUID(&in, "two-3"), "/agent_id"), "tools");
+    CHECK_STR(node_text(&in, UUID(&in, "two-4"), "/agent_id"), "agent-two-1");
+    CHECK_STR(node_text(&in, UUID(&in, "a2"), "/agent_id"), "main");
+    /* Two calls with one prompt start one each. */
+    CHECK(node_has_parent(&in, one, UUID(&in, "a1")));
+    CHECK(node_has_parent(&in, two, UUID(&in, "a2")));
+    CHECK(!node_has_parent(&in, two, UUID(&in, "a1")));
+    CHECK(node_has_parent(&in, r2, UUID(&in, "two-4")));
+    CHECK(!node_has_parent(&in, r2, UUID(&in, "one-2")));
+    imported_done(&in);
+}
+
+CX_TEST(claude_sidechain_of_an_unknown_call)
+{
+    imported in;
+    import_text(&in, "claude-code",
+                SAYS("assistant", "a1", "null", "02", "[" ASKS("t1") "]")
+                    SIDE("user", "one-1", "null", "03", "\"Warmup\"")
+                        SIDE("assistant", "one-2", "\"one-1\"", "04", "\"1\"")
+                            SAYS("user", "r1", "\"a1\"", "05", "[" RESULT("t1", "") "]"));
+    CHECK_STR(node_text(&in, UUID(&in, "one-2"), "/agent_id"), "agent-one-1");
+    CHECK(node_has_parent(&in, UUID(&in, "one-1"), 0));
+    CHECK_INT(node_parent_count(&in, UUID(&in, "r1")), 1);
+    imported_done(&in);
+}
+
 /* A subagent that runs on in parallel to its caller has not gone into the line that says it
  * started. */
 CX_TEST(claude_launched_subagents_do_not_merge)
