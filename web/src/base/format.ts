@@ -23,19 +23,13 @@ export function bytes(size: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-const two = (value: number): string => value.toString().padStart(2, '0');
-
 /** Seconds since 1970 in UTC, when they can be that; else the number as it is. */
 export function time(seconds: number): string {
   if (!Number.isFinite(seconds)) return '\u2013';
   if (seconds < 1e8 || seconds > 4e9) return `t ${trimmed(seconds)}`;
-  const date = new Date(Math.floor(seconds * 1000));
-  const part = Math.floor((seconds - Math.floor(seconds)) * 1000);
-  return (
-    `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())} ` +
-    `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}` +
-    (part ? `.${part.toString().padStart(3, '0')}` : '')
-  );
+  // To the nearest millisecond: a double of seconds is often a little below the one it stands for.
+  const text = new Date(Math.round(seconds * 1000)).toISOString();
+  return text.slice(0, 23).replace('T', ' ').replace('.000', '');
 }
 
 /** Without the day, where the day is known. */

@@ -20,6 +20,10 @@ describe('numbers and times', () => {
     expect(bytes(1536)).toBe('1.5 KiB');
     expect(time(1767600000)).toBe('2026-01-05 08:00:00');
     expect(time(1767600000.25)).toBe('2026-01-05 08:00:00.250');
+    for (let ms = 0; ms < 1000; ms++)
+      expect(time((1767600000000 + ms) / 1000)).toBe(
+        '2026-01-05 08:00:00' + (ms ? `.${ms.toString().padStart(3, '0')}` : ''),
+      );
     expect(time(7)).toBe('t 7');
     expect(time(NaN)).toBe('\u2013');
     expect(duration(201)).toBe('3 min 21 s');

@@ -142,6 +142,7 @@ export const CODES: Readonly<Record<string, string>> = {
   stored_changed: 'the stored bundle is not what was recorded',
   stored_missing: 'the stored bundle is not there',
   stored_erased: 'the stored bundle was erased',
+  stored_unreachable: 'the stored bundle cannot be reached',
   ended_by_another: 'another machine ended the run before its seal',
 };
 
