@@ -80,6 +80,10 @@ CX_RESULT cx_lattice_anchor_json(cx_buf *out, const cx_lattice *lattice, cx_err 
 CX_RESULT cx_lattice_anchor_parse(cx_str text, cx_arena *arena, cx_lattice_anchor *out,
                                   cx_err *err);
 
+/* Whether an event, which may be NULL, says that something failed: an error of the debugger, of the
+ * search and of lists. */
+bool cx_lattice_failed_event(const cx_json *event);
+
 /* §4.2: appends the printout; *out_failed = failing cases. */
 CX_RESULT cx_lattice_selftest(cx_buf *out, unsigned *out_failed, cx_err *err);
 

@@ -109,9 +109,8 @@ typedef struct record {
 } record;
 
 /* content/failure.c: whether a member of an event, in canonical form, says that something failed;
- * and of a whole event, which may be NULL. */
+ * cx_lattice_failed_event() does so of a whole event. */
 bool cx_lattice_failed_member(cx_str name, cx_str value);
-bool cx_lattice_failed_event(const cx_json *event);
 
 void cx_lattice_batch_init(batch *b, const cx_alloc *alloc, uint64_t seed,
                            const cx_json_limits *limits);

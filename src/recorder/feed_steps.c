@@ -163,7 +163,7 @@ static int64_t time_of_node(const cx_json *node, const cx_json *event)
         return ns;
     if (cx_json_has_canonical(node) && time != NULL && cx_json_double(time, &seconds) &&
         seconds > 86400 && seconds < 9e9)
-        return (int64_t)(seconds * 1e6) * 1000;
+        return (int64_t)(seconds * 1e6 + 0.5) * 1000; /* a double is often a little below */
     return CX_TIME_NONE;
 }
 
@@ -201,10 +201,7 @@ static cx_status fill_row(step_feed *f, const cx_json *node, const cx_json *even
         row->at_ns = f->item->entry.created_at_ns;
     if (duration != 0)
         row->end_ns = row->at_ns + duration;
-    row->failed = CX_JSON_GET_STR(event, "error").size != 0 ||
-                  cx_str_is(CX_JSON_GET_STR(event, "status"), "error") ||
-                  cx_str_is(CX_JSON_GET_STR(event, "status"), "ERROR") ||
-                  cx_str_is(row->kind, "error");
+    row->failed = cx_lattice_failed_event(event);
     read_usage(row, event, kind);
     title_node(row, event, kind);
     return searchable_text(f, event, &row->text, err);

@@ -73,6 +73,38 @@ class Place:
         return self.json("search", words, "--limit", 500)["hits"]
 
 
+def failed_calls():
+    """A session of Gemini CLI: of three calls in one message two failed; then an error."""
+    def call(number, status):
+        return {"id": f"c{number}", "name": "run_shell_command", "args": {"command": "false"}, "status": status,
+                "result": [{"functionResponse": {"response": {"output": status}}}]}
+    message = {"id": "2", "timestamp": "2026-11-03T10:00:02.000Z", "type": "gemini", "content": "",
+               "toolCalls": [call(1, "error"), call(2, "success"), call(3, "cancelled")]}
+    error = {"id": "3", "timestamp": "2026-11-03T10:00:03.000Z", "type": "error", "content": "no quota"}
+    return json.dumps({"sessionId": "cc", "projectHash": "ab12", "startTime": "2026-11-03T10:00:00.000Z",
+                       "lastUpdated": "2026-11-03T10:00:03.000Z", "messages": [message, error]})
+
+
+@test
+def lists_count_the_errors_that_the_history_shows():
+    with Place() as p:
+        for path, shape, _, _ in PLACES:
+            p.put(path, (SHAPES / shape).read_bytes())
+        p.put(".gemini/tmp/ab12/chats/session-2026-11-03T10-00-cc.json", failed_calls())
+        unreadable = '{"type":"user","uuid":"u1","sessionId":"s","message":{"content":"x"}}\nno JSON\n'
+        p.put(".claude/projects/-home-a/s.jsonl", unreadable)
+        p.once()
+        rows = p.json("histories")["histories"]
+        for row in rows:
+            picture = json.loads(p.command("lattice", "render", "@" + row["name"], "--layout-json"))
+            shown = sum("failed" in node["marks"] for node in picture["rows"])
+            if row["path"].endswith("-bb.jsonl"):
+                continue  # it says a message again, which is one step in lists
+            check(row["errors"] == shown, row["name"], row["path"], row["errors"], shown)
+        by_path = {pathlib.Path(row["path"]).name: row["errors"] for row in rows}
+        check(by_path["session-2026-11-03T10-00-cc.json"] == 2 and by_path["s.jsonl"] == 1, by_path)
+
+
 @test
 def sessions_of_every_agent_are_found_where_it_keeps_them():
     with Place() as p:

@@ -2,7 +2,8 @@
  * failure.c - whether an event says that something failed.
  *
  * An event fails (steps.md §1, imports.md §1.15) when its `error` is there and not empty, its
- * `status` is "error" or "failed", its `kind` is "error", or one of its `tool_calls` has `failed`.
+ * `status` is "error", "failed" or "ERROR" (Langfuse), its `kind` is "error" or, of a record that
+ * could not be read, "bad", or one of its `tool_calls` has `failed`.
  * Of most records only the text is known, so both forms are read here, by the same rules.
  */
 #include "lattice/record.h"
@@ -47,9 +48,10 @@ static bool has_failed_call(cx_str list)
 bool cx_lattice_failed_member(cx_str name, cx_str value)
 {
     static const char *const nothing[] = {"null", "false", "\"\"", "{}", "[]"};
-    static const char *const failures[] = {"\"error\"", "\"failed\""};
+    static const char *const failures[] = {"\"error\"", "\"failed\"", "\"ERROR\""};
+    static const char *const kinds[] = {"\"error\"", "\"bad\""};
     switch (name.size) {
-    case 4: return cx_str_is(name, "kind") && cx_str_is(value, "\"error\"");
+    case 4: return cx_str_is(name, "kind") && is_any(value, kinds, CX_COUNT_OF(kinds));
     case 5: return cx_str_is(name, "error") && !is_any(value, nothing, CX_COUNT_OF(nothing));
     case 6: return cx_str_is(name, "status") && is_any(value, failures, CX_COUNT_OF(failures));
     case 10: return cx_str_is(name, "tool_calls") && value.data[0] == '[' && has_failed_call(value);
@@ -71,10 +73,12 @@ static bool is_something(const cx_json *value)
 
 bool cx_lattice_failed_event(const cx_json *event)
 {
+    static const char *const failures[] = {"error", "failed", "ERROR"};
+    static const char *const kinds[] = {"error", "bad"};
     const cx_json *error = CX_JSON_GET(event, "error"), *calls = CX_JSON_GET(event, "tool_calls");
-    cx_str status = CX_JSON_GET_STR(event, "status");
-    if ((error != NULL && is_something(error)) || cx_str_is(status, "error") ||
-        cx_str_is(status, "failed") || cx_str_is(CX_JSON_GET_STR(event, "kind"), "error"))
+    if ((error != NULL && is_something(error)) ||
+        is_any(CX_JSON_GET_STR(event, "status"), failures, CX_COUNT_OF(failures)) ||
+        is_any(CX_JSON_GET_STR(event, "kind"), kinds, CX_COUNT_OF(kinds)))
         return true;
     for (uint32_t i = 0; calls != NULL && calls->type == CX_JSON_ARRAY && i < calls->count; i++) {
         const cx_json *failed = CX_JSON_GET(&calls->items[i], "failed");

@@ -310,6 +310,8 @@ CX_TEST(failures_are_what_an_event_says_of_itself)
     CHECK_INT(fails("{\"error\":{\"code\":1}}"), 1);
     CHECK_INT(fails("{\"status\":\"error\"}"), 1);
     CHECK_INT(fails("{\"status\":\"failed\"}"), 1);
+    CHECK_INT(fails("{\"status\":\"ERROR\"}"), 1);
+    CHECK_INT(fails("{\"kind\":\"bad\"}"), 1);
     CHECK_INT(fails("{\"kind\":\"error\"}"), 1);
     CHECK_INT(fails("{\"tool_calls\":[{\"call_id\":\"a\"},{\"failed\":true}]}"), 1);
     CHECK_INT(fails("{}"), 0);
