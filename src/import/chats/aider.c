@@ -4,6 +4,10 @@
  * The history is Markdown: `# aider chat started at`, prompts after `####`, what the program prints
  * after `>`, and between them what the model says.  Lines of one kind that follow each other are a
  * record {"line","kind","text"}; inside of a fenced block all lines are the model's.
+ *
+ * Aider ends its own lines with two blanks, so a heading or a quotation without them is the
+ * model's, and a prompt with them is one after a block that was never closed, too.  In a file
+ * without such lines, which something has stripped, the marks alone decide.
  */
 #include "import/turns.h"
 
@@ -48,20 +52,42 @@ static cx_str trimmed(cx_str line)
     return line;
 }
 
-static line_kind kind_of(cx_str line, bool fenced, cx_str *out_text)
+static bool is_prompt(cx_str line)
 {
+    return cx_str_starts(line, CX_STR("#### ")) || cx_str_is(line, "####");
+}
+
+static bool ends_blank(cx_str line)
+{
+    return line.size > 1 && line.data[line.size - 1] == ' ' && line.data[line.size - 2] == ' ';
+}
+
+/* Whether a prompt of the text ends as Aider ends its lines. */
+static bool has_ends(cx_str text)
+{
+    for (size_t at = 0; at < text.size;) {
+        cx_str line = line_at(text, &at);
+        if (is_prompt(line) && ends_blank(line))
+            return true;
+    }
+    return false;
+}
+
+static line_kind kind_of(cx_str line, bool fenced, bool ended, cx_str *out_text)
+{
+    const bool own = ended && ends_blank(line);
     *out_text = line;
-    if (fenced)
+    if (fenced && !(own && is_prompt(line)) && !(ended && cx_str_starts(line, CX_STR(STARTED))))
         return LINE_SAID;
     if (cx_str_starts(line, CX_STR(STARTED))) {
         *out_text = trimmed(after(line, STARTED));
         return LINE_START;
     }
-    if (cx_str_starts(line, CX_STR("#### ")) || cx_str_is(line, "####")) {
+    if (is_prompt(line) && own == ended) {
         *out_text = trimmed(after(line, line.size > 4 ? "#### " : "####"));
         return LINE_USER;
     }
-    if (cx_str_starts(line, CX_STR("> ")) || cx_str_is(line, ">")) {
+    if ((cx_str_starts(line, CX_STR("> ")) || cx_str_is(line, ">")) && own == ended) {
         *out_text = trimmed(after(line, line.size > 1 ? "> " : ">"));
         return LINE_PRINTED;
     }
@@ -249,14 +275,17 @@ static cx_status end_block(cx_import_sink *sink, block *b, cx_err *err)
 
 static cx_status read_history(cx_import_sink *sink, cx_str text, block *b, cx_err *err)
 {
+    const bool ended = has_ends(text);
     bool fenced = false;
     size_t number = 0;
     for (size_t at = 0; at < text.size;) {
         cx_str said, line = line_at(text, &at);
-        line_kind kind = kind_of(line, fenced, &said);
+        line_kind kind = kind_of(line, fenced, ended, &said);
         number++;
         if (kind == LINE_SAID && cx_str_starts(line, CX_STR("```")))
             fenced = !fenced;
+        else if (kind == LINE_USER || kind == LINE_START)
+            fenced = false;
         if (kind == LINE_BLANK && b->kind == LINE_SAID)
             kind = LINE_SAID; /* a paragraph ends, not the answer */
         if (kind != b->kind) {

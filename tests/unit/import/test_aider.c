@@ -25,6 +25,26 @@ CX_TEST(aider_blocks)
     imported_done(&in);
 }
 
+/* Aider ends its own lines with two blanks; what looks like them without is the model's. */
+CX_TEST(aider_lines_of_its_own)
+{
+    imported in;
+    import_text(&in, "aider",
+                "# aider chat started at 2026-05-03 09:00:00\n\n> Aider v0.86.2  \n\n"
+                "#### first  \n#### and second  \n\nI do.\n\n#### A heading\n\n> a quotation\n\n"
+                "> Applied edit to a.c  \n\n#### go on  \n\n```\n#### cut  ends\n"
+                "#### again  \n\nyes\n\n"
+                "```\ncut\n# aider chat started at 2026-05-04 09:00:00\n");
+    CHECK_STR(node_text(&in, node_with(&in, "text", "first\nand second"), "/agent_id"), "user");
+    size_t said = node_with(&in, "text", "I do.\n\n#### A heading\n\n> a quotation");
+    REQUIRE(said < in.count);
+    CHECK_STR(node_text(&in, said, "/agent_id"), "aider");
+    CHECK_STR(node_text(&in, node_with(&in, "text", "```\n#### cut  ends"), "/agent_id"), "aider");
+    CHECK_STR(node_text(&in, node_with(&in, "text", "again"), "/agent_id"), "user");
+    CHECK_STR(node_text(&in, in.count - 1, "/agent_id"), "harness#2");
+    imported_done(&in);
+}
+
 CX_TEST(aider_prompts_and_bad_text)
 {
     imported in;
