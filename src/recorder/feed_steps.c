@@ -95,6 +95,17 @@ static cx_str first_line(cx_str text)
     return cx_str_from(text.data + at, end - at);
 }
 
+/* Cursor puts what a person wrote between tags, after what it adds itself. */
+static cx_str asked_text(cx_str text)
+{
+    static const char tag[] = "<user_query>";
+    const char *found = text.size == 0 ? NULL : memmem(text.data, text.size, tag, sizeof tag - 1);
+    if (found == NULL)
+        return text;
+    found += sizeof tag - 1;
+    return cx_str_from(found, (size_t)(text.data + text.size - found));
+}
+
 /* Programs put messages of their own where a person's are: tags, the repository's instructions. */
 static bool is_from_program(cx_str text)
 {
@@ -129,8 +140,8 @@ static void title_node(cx_step_row *row, const cx_json *event, cx_str raw_kind)
     else if (cx_str_is(type, "summary"))
         set_title(row, text, TITLE_SUMMARY);
     else if (cx_str_is(row->role, "user") && cx_str_is(row->kind, "message") && !meta &&
-             !is_from_program(text))
-        set_title(row, text, TITLE_ASKED);
+             !is_from_program(asked_text(text)))
+        set_title(row, asked_text(text), TITLE_ASKED);
     for (uint32_t i = 0; inputs != NULL && i < inputs->count; i++) {
         cx_str given = CX_JSON_GET_STR(&inputs->items[i], "text");
         if (cx_str_is(CX_JSON_GET_STR(&inputs->items[i], "role"), "user") &&

@@ -91,6 +91,9 @@ def lists_count_the_errors_that_the_history_shows():
         for path, shape, _, _ in PLACES:
             p.put(path, (SHAPES / shape).read_bytes())
         p.put(".gemini/tmp/ab12/chats/session-2026-11-03T10-00-cc.json", failed_calls())
+        asked = {"type": "text", "text": "<open>a.py</open>\n<user_query>\nwhy is it red?\n</user_query>"}
+        p.put(".cursor/projects/home-a/agent-transcripts/c1/c1.jsonl",
+              json.dumps({"role": "user", "message": {"content": [asked]}}) + "\n")
         unreadable = '{"type":"user","uuid":"u1","sessionId":"s","message":{"content":"x"}}\nno JSON\n'
         p.put(".claude/projects/-home-a/s.jsonl", unreadable)
         p.once()
@@ -101,6 +104,8 @@ def lists_count_the_errors_that_the_history_shows():
             if row["path"].endswith("-bb.jsonl"):
                 continue  # it says a message again, which is one step in lists
             check(row["errors"] == shown, row["name"], row["path"], row["errors"], shown)
+        titles = {row["source"]: row["title"] for row in rows}
+        check(titles["cursor"] == "why is it red?", titles)
         by_path = {pathlib.Path(row["path"]).name: row["errors"] for row in rows}
         check(by_path["session-2026-11-03T10-00-cc.json"] == 2 and by_path["s.jsonl"] == 1, by_path)
 
