@@ -475,6 +475,12 @@ const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key
     return NULL;
 }
 
+bool cx_config_counts(const cx_config *config, size_t file, const cx_config_key *key)
+{
+    return file != CX_CONFIG_HOME || strcmp(key->section, CX_CLI_OBJECTS_SECTION) != 0 ||
+           config->home == NULL || cx_cli_is_database(config->home);
+}
+
 const char *cx_config_common(const cx_config *config, const char *name)
 {
     for (size_t i = 0; i < CX_CONFIG_FILES; i++)

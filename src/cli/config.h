@@ -61,6 +61,10 @@ const char *cx_config_example(const cx_config_key *key);
 /* The setting of a file for a key; NULL when there is none. */
 const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key *key);
 
+/* Whether what the file of a data directory says for a key counts: in a folder no store of bundles
+ * does (objects.h, S1). */
+bool cx_config_counts(const cx_config *config, size_t file, const cx_config_key *key);
+
 /* The first text that the files have for a setting without a section; NULL when none has. */
 const char *cx_config_common(const cx_config *config, const char *name);
 

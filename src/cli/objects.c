@@ -9,7 +9,7 @@
 #include "cli/fleet/part_home.h"
 #include "stores/api.h"
 
-#define SECTION "bundles"
+#define SECTION CX_CLI_OBJECTS_SECTION
 #define REGION_DEFAULT "us-east-1"
 #define KIND_S3 "s3"
 #define KIND_DATABASE "database"
@@ -27,12 +27,6 @@ static const char *variable(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL || value[0] == 0 ? NULL : value;
-}
-
-static bool is_of_folder(const applying *g, size_t file)
-{
-    return file == CX_CONFIG_HOME && g->config->home != NULL &&
-           !cx_cli_is_database(g->config->home);
 }
 
 /* What the command line, the environment or a file says; NULL when none does. */
@@ -57,7 +51,7 @@ static cx_status find_text(const applying *g, const char *name, const char **out
         return cx_fail(g->err, CX_E_USAGE, "$%s: %s", of_environment, why.message);
     for (size_t i = 0; i < CX_CONFIG_FILES && *out == NULL; i++) {
         const cx_setting *s = cx_config_find(&g->config->files[i], key);
-        if (s != NULL && is_of_folder(g, i)) /* S1 */
+        if (s != NULL && !cx_config_counts(g->config, i, key)) /* S1 */
             g->cli->objects_refused = g->config->files[i].path;
         else if (s != NULL)
             *out = s->values[0];

@@ -32,6 +32,8 @@ CX_RESULT cx_cli_objects_apply(cx_cli *cli, const cx_cli_args *args, const cx_co
                                cx_err *err);
 /* Whether the settings of a file could be used; those that it has not may be in another one. */
 CX_RESULT cx_cli_objects_check(const cx_config_file *file, cx_err *err);
+#define CX_CLI_OBJECTS_SECTION "bundles"
+
 /* CX_E_USAGE when the file of this data directory says something about bundles (S1). */
 CX_RESULT cx_cli_objects_allowed(const cx_cli *cli, cx_err *err);
 

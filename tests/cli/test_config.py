@@ -134,6 +134,24 @@ def commands_use_the_configuration():
 
 
 @test
+def a_store_that_a_folder_names_is_shown_as_ignored():
+    with Place() as place:
+        own = place.home / "config.toml"
+        own.write_text('[bundles]\nstore = "s3"\nbucket = "abc"\n')
+        own.chmod(0o600)
+        answer = json.loads(place.cortex("config", "--json", "--home", place.home))
+        ignored = {one["name"]: one["place"] for one in answer["ignored"]}
+        check(ignored == {"bundles.store": f"{own}:2", "bundles.bucket": f"{own}:3"}, ignored)
+        values = {one["name"]: one for one in answer["values"]}
+        check(values["bundles.store"]["source"] == "default" and values["bundles.bucket"]["value"] is None, values)
+        check(f"# ignored: bundles.store of {own}:2" in place.cortex("config", "--home", place.home))
+        check(f"# ignored: bundles.bucket of {own}:3" in place.cortex("config", "check", "--home", place.home))
+        place.write('[bundles]\nstore = "s3"\n')
+        answer = json.loads(place.cortex("config", "--json"))
+        check(answer["ignored"] == [], answer["ignored"])
+
+
+@test
 def configuration_errors_name_file_and_line():
     with Place() as place:
         place.refused('[serve]\n\n  listn = "x"\n', "line 3, column 3", "did you mean 'listen'")

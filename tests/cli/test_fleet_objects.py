@@ -95,6 +95,20 @@ def a_sealed_bundle_is_in_the_store_and_every_machine_and_node_reads_it(database
 
 
 @test
+def a_backup_of_the_database_lacks_bundles_and_status_and_doctor_say_so(database):
+    with Setting(database, config=settings("http://127.0.0.1:1")) as s:
+        def asked(*words):
+            return s.fleet.ok("fleet", *words)
+        count = json.loads(asked("status", "--json"))["parts_with_objects"]
+        check(count >= 1 and "object store" in asked("status"), count)
+        doctor = json.loads(asked("doctor", "--json"))
+        said = [c["detail"] for c in doctor["checks"] if c["name"] == "bundles"]
+        check(len(said) == count and any(f"part {s.fleet.part}:" in one and object_kit.BUCKET in one for one in said), doctor)
+        asked("config", s.fleet.part, "--none")
+        check(json.loads(asked("status", "--json"))["parts_with_objects"] == count - 1)
+
+
+@test
 def a_store_that_is_away_stops_no_run(database):
     run_kit.need_sandbox()
     state = {"away": True}

@@ -285,6 +285,35 @@ const cx_cli_command cx_cli_fleet_parts = {
     .run = run_fleet_parts,
 };
 
+typedef struct object_count {
+    fleet_job *job;
+    CX_VEC(unsigned) parts;
+    uint64_t with_objects;
+} object_count;
+
+static cx_status keep_number(void *arg, const cx_fleet_row *row, cx_err *err)
+{
+    object_count *c = arg;
+    unsigned *made = cx_vec_push(&c->parts, cx_alloc_default());
+    if (made == NULL)
+        return cx_fail_nomem(err);
+    *made = row->number;
+    return CX_SUCCESS;
+}
+
+/* The connection is one: what a part has is asked after the list of parts. */
+static cx_status count_objects(object_count *c, cx_err *err)
+{
+    cx_status status = cx_fleet_list(c->job->fleet, keep_number, c, err);
+    for (size_t i = 0; i < c->parts.count && !cx_failed(status); i++) {
+        const char *bucket = NULL;
+        status = cx_cli_fleet_objects(c->job, c->parts.items[i], &bucket, err);
+        c->with_objects += bucket != NULL;
+    }
+    cx_vec_done(&c->parts, cx_alloc_default());
+    return status;
+}
+
 /* --- fleet status ----------------------------------------------------------------------------- */
 
 static cx_status count_part(void *arg, const cx_fleet_row *row, cx_err *err)
@@ -295,8 +324,8 @@ static cx_status count_part(void *arg, const cx_fleet_row *row, cx_err *err)
 }
 
 static cx_status put_status(const fleet_job *job, const part_list *l, const cx_fleet_server *server,
-                            const cx_fleet_balance *balance, const uint8_t id[16], cx_buf *out,
-                            cx_err *err)
+                            const cx_fleet_balance *balance, uint64_t with_objects,
+                            const uint8_t id[16], cx_buf *out, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(&job->cli->arena);
     cx_cli_fleet_put_balance(&json, balance);
@@ -308,6 +337,7 @@ static cx_status put_status(const fleet_job *job, const part_list *l, const cx_f
     cx_json_put_uint(&json, "parts_owned", l->owned);
     cx_json_put_uint(&json, "parts_served", l->served);
     cx_json_put_uint(&json, "parts_stopped", l->stopped);
+    cx_json_put_uint(&json, "parts_with_objects", with_objects);
     cx_json_put_bool(&json, "read_only", server->read_only);
     cx_json_put_str(&json, "server_version", cx_cli_fleet_kept(job, cx_str_z(server->version)));
     cx_json_put_bool(&json, "standby_named", server->standby_named);
@@ -318,15 +348,17 @@ static cx_status put_status(const fleet_job *job, const part_list *l, const cx_f
 static cx_status status_work(fleet_job *job, cx_err *err)
 {
     part_list l = {.job = job};
+    object_count objects = {.job = job};
     cx_fleet_server server;
     cx_fleet_balance balance;
     uint8_t id[16];
     CX_TRY(cx_fleet_list(job->fleet, count_part, &l, err));
     CX_TRY(cx_fleet_server_of(job->fleet, &server, err));
     CX_TRY(cx_fleet_balance_read(job->fleet, &job->cli->arena, &balance, err));
+    CX_TRY(count_objects(&objects, err));
     cx_fleet_id(job->fleet, id);
     if (job->json)
-        return put_status(job, &l, &server, &balance, id, &job->out, err);
+        return put_status(job, &l, &server, &balance, objects.with_objects, id, &job->out, err);
     cx_buf_add_z(&job->out, "fleet    ");
     cx_hex_add(&job->out, cx_bytes_from(id, sizeof id));
     cx_buf_printf(&job->out, "%s\nserver   PostgreSQL ",
@@ -341,6 +373,11 @@ static cx_status status_work(fleet_job *job, cx_err *err)
     cx_buf_add_z(&job->out, "spread   ");
     cx_cli_fleet_add_balance(&job->out, &balance);
     cx_buf_add_byte(&job->out, '\n');
+    if (objects.with_objects != 0)
+        cx_buf_printf(&job->out,
+                      "bundles  of %" PRIu64 " parts are put into an object store: back that up, "
+                      "too, the database has hashes and keys only\n",
+                      objects.with_objects);
     return CX_SUCCESS;
 }
 
@@ -432,6 +469,22 @@ static void note_server(examination *e, const cx_fleet_server *server)
                     "the files as long"));
 }
 
+static cx_status note_objects(examination *e, const examined_part *part, cx_err *err)
+{
+    const char *bucket = NULL;
+    CX_TRY(cx_cli_fleet_objects(e->job, part->number, &bucket, err));
+    if (bucket == NULL)
+        return CX_SUCCESS;
+    cx_str text = cx_arena_printf(&e->job->cli->arena,
+                                  "part %.*s: bundles are put into the bucket %s: back it up, too, "
+                                  "the database has hashes and keys only",
+                                  (int)part->name.size, part->name.data, bucket);
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    note(e, "ok", "bundles", text);
+    return CX_SUCCESS;
+}
+
 static cx_status examine_part(examination *e, const examined_part *part, cx_err *err)
 {
     cx_err why = {0};
@@ -444,6 +497,7 @@ static cx_status examine_part(examination *e, const examined_part *part, cx_err 
         note(e, "fail", name.data,
              CX_STR("stopped: a node found that the database was restored or changed; "
                     "--accept takes the state as it is"));
+    CX_TRY(note_objects(e, part, err));
     if (!part->used || !cx_cli_has(e->job->args, "chains"))
         return CX_SUCCESS;
     cx_status status = cx_fleet_check(e->job->fleet, part->number, &chain, &why);

@@ -53,4 +53,10 @@ CX_RESULT cx_cli_fleet_take(cx_fleet *fleet, cx_fleet_part *part, cx_str name, c
 /* A copy that lives as long as the answer. */
 cx_str cx_cli_fleet_kept(const cx_cli_fleet_job *job, cx_str text);
 
+/* Whether bundles of a part's runs go to an object store, as its own settings or those of this
+ * machine say; *out_bucket is in the arena.  Settings that cannot be read are found by who uses
+ * them: none is then said. */
+CX_RESULT cx_cli_fleet_objects(cx_cli_fleet_job *job, unsigned part, const char **out_bucket,
+                               cx_err *err);
+
 #endif

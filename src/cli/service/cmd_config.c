@@ -58,7 +58,7 @@ static cx_status of_file(cx_cli *cli, const cx_config *config, const cx_config_k
     for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
         const cx_setting *s = cx_config_find(&config->files[i], key);
         cx_buf text;
-        if (s == NULL)
+        if (s == NULL || !cx_config_counts(config, i, key))
             continue;
         out->source = where_names[i];
         out->place = cx_arena_printf(&cli->arena, "%s:%u", config->files[i].path, s->line);
@@ -157,18 +157,51 @@ static void write_value_json(cx_cli *cli, const cx_config_key *key, const effect
     cx_json_add_object(values, &item);
 }
 
+/* What a file says and does not decide, with the reason: an ignored setting must not be a
+ * surprise. */
+static cx_status show_ignored(cx_cli *cli, const cx_config *config, const cx_config_key *key,
+                              cx_json_list *ignored, cx_buf *out, cx_err *err)
+{
+    static const char why[] = "a copy of a data directory must not choose where bundles go: set it "
+                              "in your own file";
+    for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
+        const cx_setting *s = cx_config_find(&config->files[i], key);
+        if (s == NULL || cx_config_counts(config, i, key))
+            continue;
+        cx_str name = key_name(cli, key);
+        cx_str place = cx_arena_printf(&cli->arena, "%s:%u", config->files[i].path, s->line);
+        if (name.data == NULL || place.data == NULL)
+            return cx_fail_nomem(err);
+        if (out != NULL) {
+            cx_buf_printf(out, "# ignored: %.*s of ", (int)name.size, name.data);
+            cx_shown_add(out, place);
+            cx_buf_printf(out, ": %s\n", why);
+            continue;
+        }
+        cx_json_list item = cx_json_list_begin(ignored->arena);
+        cx_json_put_str(&item, "name", name);
+        cx_json_put_str(&item, "place", place);
+        cx_json_put_z(&item, "why", why);
+        cx_json_add_object(ignored, &item);
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status show_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
 {
     bool json = cx_cli_has(args, "json"), all = cx_cli_has(args, "all");
-    cx_json_list values = cx_json_list_begin(&cli->arena), root = values;
+    cx_json_list values = cx_json_list_begin(&cli->arena), root = values, ignored = values;
     const cx_config_key *keys;
     size_t count;
     cx_config config;
     root = cx_json_list_begin(&cli->arena);
+    ignored = cx_json_list_begin(&cli->arena);
     CX_TRY(cx_config_load(cli, cx_cli_value(args, "home"), &config, err));
     CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
     if (!json)
         print_files(&config, out);
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(show_ignored(cli, &config, &keys[i], &ignored, json ? NULL : out, err));
     for (size_t i = 0; i < count; i++) {
         effective is;
         CX_TRY(find_effective(cli, &config, &keys[i], &is, err));
@@ -180,6 +213,7 @@ static cx_status show_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out, 
     if (!json)
         return CX_SUCCESS;
     write_files_json(&config, &root);
+    cx_json_put_array(&root, "ignored", &ignored);
     cx_json_put_array(&root, "values", &values);
     return cx_cli_end_json(&root, out, err);
 }
@@ -237,7 +271,9 @@ static cx_status check_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out,
         cx_config_file *file = &config.files[CX_CONFIG_USER];
         CX_TRY(cx_config_read(cli, args->operands[0], CX_CONFIG_USER, file, err));
     }
-    size_t found = 0;
+    const cx_config_key *keys;
+    size_t found = 0, count;
+    CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
     for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
         if (!config.files[i].there)
             continue;
@@ -245,6 +281,8 @@ static cx_status check_config(cx_cli *cli, const cx_cli_args *args, cx_buf *out,
         cx_shown_add(out, cx_str_z(config.files[i].path));
         cx_buf_printf(out, ": ok, %zu settings\n", config.files[i].count);
     }
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(show_ignored(cli, &config, &keys[i], NULL, out, err));
     if (found == 0)
         cx_buf_add_z(out, "there is no configuration file; 'cortex config default' prints one\n");
     return CX_SUCCESS;
