@@ -249,6 +249,31 @@ static cx_status fail_external(const cx_import_guessed *guessed, cx_status opene
                       guessed->nearest == NULL ? "" : guessed->nearest);
 }
 
+cx_str cx_cli_quoted(cx_arena *arena, const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_@%+=:,./-";
+    cx_str quoted = {NULL, 0};
+    cx_buf text;
+    if (path[0] != 0 && strspn(path, plain) == strlen(path))
+        return cx_arena_copy_str(arena, cx_str_z(path));
+    cx_buf_init(&text, arena->alloc);
+    cx_buf_add_byte(&text, '\'');
+    for (; *path != 0; path++)
+        if (*path == '\'')
+            cx_buf_add_z(&text, "'\\''");
+        else
+            cx_buf_add_byte(&text, (uint8_t)*path);
+    cx_buf_add_byte(&text, '\'');
+    cx_buf_add_byte(&text, 0);
+    if (!cx_failed(cx_buf_check(&text, NULL))) {
+        quoted = cx_arena_copy_str(arena, cx_buf_str(&text));
+        quoted.size -= quoted.data != NULL;
+    }
+    cx_buf_done(&text);
+    return quoted;
+}
+
 static cx_status add_nodes(void *arg, cx_bytes bytes, cx_err *err)
 {
     cx_buf *out = arg;
@@ -269,9 +294,10 @@ static cx_status open_imported(cx_cli *cli, const char *path, const cx_bytes *by
                                                &cli->recorded, NULL, err)
                          : cx_import_run(cli->io, format, &path, 1, &importing, add_nodes,
                                          &cli->recorded, NULL, err));
+    cx_str word = cx_cli_quoted(&cli->arena, path);
     cx_cli_remark("note: %s: a %s trace, imported for this answer; it has no hashes of its own. "
-                  "'cortex import %s %s -o FILE' keeps the lattice",
-                  path, format, format, path);
+                  "To keep the lattice: cortex import %s %s -o FILE",
+                  path, format, format, word.data == NULL ? path : word.data);
     return cx_lattice_open_bytes(cx_buf_bytes(&cli->recorded), options, out, err);
 }
 

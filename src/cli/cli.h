@@ -93,6 +93,9 @@ int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
 
 typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_SEALS } cx_cli_keep;
 
+/* A path as a word of a shell's command line, to be copied; data NULL = no memory. */
+cx_str cx_cli_quoted(cx_arena *arena, const char *path);
+
 /* CX_E_IO for what people name in place of a session's file: a folder, or an address of the web. */
 CX_RESULT cx_cli_check_input(const char *path, cx_err *err);
 

@@ -481,6 +481,30 @@ def lattice_commands_import_foreign_traces_by_themselves():
         assert b"imported for this answer" in errors, errors
 
 
+@test
+def folders_are_named_and_file_names_can_be_copied():
+    with Folder() as root:
+        folder = root / "it's a folder"
+        folder.mkdir()
+        session = folder / "a b.jsonl"
+        session.write_text('{"type":"user","uuid":"u","sessionId":"s","message":{"content":"x"}}\n')
+        home = {"CORTEX_HOME": str(folder / "home")}
+        quoted = "'" + str(session).replace("'", "'\\''") + "'"
+        expect(run("init", "--no-repo", env=home), 0)
+        shown = expect(run("show", str(session), env=home), 0).stdout.decode()
+        assert shown.endswith(f"cortex view {quoted}\n"), shown
+        done = expect(run("lattice", "heads", str(session)), 0)
+        assert f"cortex import claude-code {quoted} -o FILE" in done.stderr.decode(), done.stderr
+        expect(run("verify", str(session)), 3, err=f"cortex import claude-code {quoted} -o")
+        (folder / "run").mkdir()
+        (folder / "run/events.jsonl").write_text("")
+        for word in ("show", "why", "evidence"):
+            expect(run(word, str(folder), env=home), 2, err="found a folder")
+            expect(run(word, str(folder / "home"), env=home), 2, err="cortex status --home")
+            expect(run(word, str(folder / "run"), env=home), 2, err="cortex run verify")
+        expect(run("show", "nothing-of-that-name", env=home), 2, err="no object is called")
+
+
 # --- questions --------------------------------------------------------------------------------------
 
 

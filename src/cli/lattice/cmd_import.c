@@ -165,9 +165,11 @@ static int run_import(cx_cli *cli, const cx_cli_args *args)
     if (cx_cli_has(args, "list"))
         return list_formats(cli, args);
     if (args->operand_count == 1) {
+        cx_str file = cx_cli_quoted(&cli->arena, is_format(args->operands[0]) ? "session.jsonl"
+                                                                              : args->operands[0]);
         cx_str hint = cx_arena_printf(
             &cli->arena, "'%s' alone: expected FORMAT and FILE, for example: cortex import auto %s",
-            args->operands[0], is_format(args->operands[0]) ? "session.jsonl" : args->operands[0]);
+            args->operands[0], file.data == NULL ? "FILE" : file.data);
         if (hint.data != NULL)
             return cx_cli_misuse(args, hint.data);
     }

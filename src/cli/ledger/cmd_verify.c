@@ -107,10 +107,11 @@ static int report_external_format(cx_cli *cli, const cx_cli_args *args, const ch
 {
     cx_err err;
     const char *path = args->operands[0];
+    cx_str word = cx_cli_quoted(&cli->arena, path);
     (void)cx_fail_at(&err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
                      "found a %s trace, expected a lattice; make one with: cortex import %s %s "
                      "-o history.jsonl",
-                     format, format, path);
+                     format, format, word.data == NULL ? path : word.data);
     return cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
 }
 

@@ -143,7 +143,7 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
                       bytes.size, "sha256");
         cx_cli_add_digest(&out, &digest);
         cx_buf_printf(&out, "\n%-10s cortex %s ", "next", next);
-        cx_shown_add(&out, cx_str_z(path));
+        cx_shown_add(&out, cx_cli_quoted(&cli->arena, path));
         cx_buf_add_byte(&out, '\n');
     }
     int code = cx_cli_answer(cli, &out, CX_EXIT_HOLDS);

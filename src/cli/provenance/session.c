@@ -106,6 +106,35 @@ static cx_status line_of(cx_cli *cli, const cx_cli_session *session, const char 
     return id.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+/* A folder is no object: what it is, and the command that is meant.  Otherwise `err` stays. */
+static cx_status fail_folder(cx_cli *cli, const char *path, cx_status unknown, cx_err *err)
+{
+    cx_facts facts;
+    if (cx_failed(cx_path_facts(path, true, &facts, NULL)) || facts.kind != CX_FILE_FOLDER)
+        return unknown;
+    cx_str log = cx_arena_printf(&cli->arena, "%s/log", path);
+    cx_str events = cx_arena_printf(&cli->arena, "%s/events.jsonl", path);
+    cx_str word = cx_cli_quoted(&cli->arena, path);
+    if (log.data == NULL || events.data == NULL || word.data == NULL)
+        return cx_fail_nomem(err);
+    if (!cx_failed(cx_path_facts(log.data, true, &facts, NULL)) && facts.kind == CX_FILE_FOLDER)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
+                          "found a data directory, expected an id; 'cortex status --home %s' shows "
+                          "what is in it",
+                          word.data);
+    if (!cx_failed(cx_path_facts(events.data, true, &facts, NULL)))
+        return cx_fail_at(
+            err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
+            "found the folder of a run, expected an id; 'cortex run verify %s' checks "
+            "it, 'cortex view %s' shows it",
+            word.data, word.data);
+    return cx_fail_at(
+        err, CX_E_NOT_FOUND, "NoThing", CX_NO_OFFSET,
+        "found a folder, expected an id or a file; 'cortex view FILE' shows a session "
+        "in it, 'cortex up %s' archives and shows all of them",
+        word.data);
+}
+
 cx_status cx_cli_session_find(cx_cli *cli, cx_cli_session *session, const char *text, bool lines,
                               cx_prov_object *out, cx_json *out_list, cx_err *err)
 {
@@ -113,8 +142,10 @@ cx_status cx_cli_session_find(cx_cli *cli, cx_cli_session *session, const char *
     size_t count;
     if (lines && is_line(cli, text))
         return line_of(cli, session, text, out, err);
-    CX_TRY(cx_prov_objects_find(&session->sources, cx_str_z(text), &cli->arena, &objects, &count,
-                                err));
+    cx_status found =
+        cx_prov_objects_find(&session->sources, cx_str_z(text), &cli->arena, &objects, &count, err);
+    if (cx_failed(found))
+        return found.code == CX_E_NOT_FOUND ? fail_folder(cli, text, found, err) : found;
     *out = objects[0];
     if (count == 1)
         return CX_SUCCESS;
