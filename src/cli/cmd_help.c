@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "cli/suggest.h"
 #include "cli/cli.h"
 
 static int run_help(cx_cli *cli, const cx_cli_args *args);

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/suggest.h"
 #include "cli/fleet/part_home.h"
 #include "agent/api.h"
 #include "os/api.h"
@@ -37,8 +38,12 @@ static int report_unknown_command(cx_cli *cli, const char *const *words, size_t 
     bool grouped = word_count > 1 && cx_cli_is_group(cli->commands, words[0]);
     cx_str typed = cx_arena_printf(&cli->arena, "%s%s%s", words[0], grouped ? " " : "",
                                    grouped ? words[1] : "");
+    bool two = word_count > 1 && words[1][0] != '-';
+    cx_str both =
+        cx_arena_printf(&cli->arena, "%s%s%s", words[0], two ? " " : "", two ? words[1] : "");
     const char *text = typed.data == NULL ? words[0] : typed.data;
-    const cx_cli_command *meant = cx_cli_suggest_command(cli->commands, text);
+    const cx_cli_command *meant =
+        cx_cli_suggest_command(cli->commands, both.data == NULL ? text : both.data);
     if (meant != NULL)
         cx_cli_complain("there is no command '%s'; did you mean '%s'?", text, meant->name);
     else

@@ -6,46 +6,12 @@
  */
 #include "cli/former_names.h"
 #include "cli/opt.h"
+#include "cli/suggest.h"
 #include "base/api.h"
 
 #include <string.h>
 
 /* --- suggestions --------------------------------------------------------------------------- */
-
-enum { SUGGEST_LENGTH_MAX = 40 };
-
-static unsigned smaller_of(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
-/* Edits (insert, delete, replace, swap neighbours) from a to b; UINT_MAX when either is long. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-    size_t a_size = strlen(a), b_size = strlen(b);
-    if (a_size > SUGGEST_LENGTH_MAX || b_size > SUGGEST_LENGTH_MAX)
-        return UINT32_MAX;
-    unsigned rows[3][SUGGEST_LENGTH_MAX + 1] = {0};
-    for (unsigned j = 0; j <= b_size; j++)
-        rows[0][j] = j;
-    for (unsigned i = 1; i <= a_size; i++) {
-        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
-        row[0] = i;
-        for (unsigned j = 1; j <= b_size; j++) {
-            unsigned replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = smaller_of(replaced, smaller_of(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = smaller_of(row[j], above2[j - 2] + 1);
-        }
-    }
-    return rows[a_size % 3][b_size];
-}
-
-/* Close enough to have been meant: about one slip in three letters. */
-static bool is_close(unsigned edits, const char *typed)
-{
-    return edits <= 1 + strlen(typed) / 4;
-}
 
 static const char *suggest_option(const cx_cli_command *command, const char *typed)
 {
@@ -53,16 +19,16 @@ static const char *suggest_option(const cx_cli_command *command, const char *typ
     unsigned best_edits = UINT32_MAX;
     for (size_t i = 0; i < command->option_count; i++) {
         const char *name = command->options[i].name;
-        unsigned edits = edit_distance(typed, name);
+        unsigned edits = cx_cli_edit_distance(typed, name);
         /* The beginning of a name is as good as one slip. */
         if (strlen(typed) >= 2 && strncmp(name, typed, strlen(typed)) == 0)
-            edits = smaller_of(edits, 1);
+            edits = edits < 1 ? edits : 1;
         if (edits < best_edits) {
             best_edits = edits;
             best = name;
         }
     }
-    return is_close(best_edits, typed) ? best : NULL;
+    return cx_cli_is_close(best_edits, typed) ? best : NULL;
 }
 
 const char *cx_cli_suggest(const char *const *names, size_t count, const char *typed)
@@ -70,32 +36,13 @@ const char *cx_cli_suggest(const char *const *names, size_t count, const char *t
     const char *best = NULL;
     unsigned best_edits = UINT32_MAX;
     for (size_t i = 0; i < count; i++) {
-        unsigned edits = edit_distance(typed, names[i]);
+        unsigned edits = cx_cli_edit_distance(typed, names[i]);
         if (edits < best_edits) {
             best_edits = edits;
             best = names[i];
         }
     }
-    return is_close(best_edits, typed) ? best : NULL;
-}
-
-const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const char *text)
-{
-    const cx_cli_command *best = NULL;
-    unsigned best_edits = UINT32_MAX;
-    for (size_t i = 0; i < commands.count; i++) {
-        const char *name = commands.items[i]->name;
-        const char *space = strchr(name, ' ');
-        unsigned edits = edit_distance(text, name);
-        if (space != NULL) /* a command that is one word is meant before a group's */
-            edits = smaller_of(edits, edit_distance(text, space + 1));
-        if (edits < best_edits || (edits == best_edits && space == NULL && best != NULL &&
-                                   strchr(best->name, ' ') != NULL)) {
-            best_edits = edits;
-            best = commands.items[i];
-        }
-    }
-    return is_close(best_edits, text) ? best : NULL;
+    return cx_cli_is_close(best_edits, typed) ? best : NULL;
 }
 
 /* The closest word of "one|two|three", to `size`; NULL when none is close. */
@@ -104,12 +51,12 @@ static const char *suggest_choice(const char *choices, const char *typed, size_t
     const char *best = NULL;
     unsigned best_edits = UINT32_MAX;
     for (const char *at = choices; *at != 0;) {
-        char word[SUGGEST_LENGTH_MAX + 1];
+        char word[CX_CLI_SUGGEST_MAX + 1];
         size_t size = strcspn(at, "|");
         if (size < sizeof word) {
             memcpy(word, at, size);
             word[size] = 0;
-            unsigned edits = edit_distance(typed, word);
+            unsigned edits = cx_cli_edit_distance(typed, word);
             if (edits < best_edits) {
                 best_edits = edits;
                 best = at;
@@ -118,7 +65,7 @@ static const char *suggest_choice(const char *choices, const char *typed, size_t
         }
         at += size + (at[size] == '|');
     }
-    return is_close(best_edits, typed) ? best : NULL;
+    return cx_cli_is_close(best_edits, typed) ? best : NULL;
 }
 
 /* --- former names -------------------------------------------------------------------------- */
@@ -292,7 +239,7 @@ static cx_status find_long(const cx_cli_command *command, const char *name, size
             find_option(command, former->now, strlen(former->now), out))
             return CX_SUCCESS;
     }
-    char typed[SUGGEST_LENGTH_MAX + 2];
+    char typed[CX_CLI_SUGGEST_MAX + 2];
     size_t length = size < sizeof typed - 1 ? size : sizeof typed - 1;
     memcpy(typed, name, length);
     typed[length] = 0;

@@ -102,8 +102,6 @@ const cx_cli_command *cx_cli_find_command(cx_cli_commands commands, const char *
                                           size_t word_count, size_t *out_used);
 /* True when some command's name begins with this word and has another after it. */
 bool cx_cli_is_group(cx_cli_commands commands, const char *word);
-/* The command whose name (or second word) is closest to `text`, NULL when none is close. */
-const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const char *text);
 
 /*
  * Reads what follows a command's name.  Options may stand anywhere, `--` ends them, `-` alone is an

@@ -103,6 +103,15 @@ def wrong_values_are_answered_with_the_nearest_one():
     expect(run("gate", "schema", "a", "b", "--draft", "2020"), 2, err="expected one of 2020-12|07")
     expect(run("lattice", "state", MERGE, "n2", "--strategy", "polcy"), 2, err="did you mean 'policy'?")
     expect(run("completion", "bsh"), 2, err="did you mean 'bash'?")
+    meant = {"find": "search", "find x": "search", "live limits": "session limit", "live": "session list",
+             "limits": "session limit", "sessions": "session list", "sessions shw": "session show",
+             "memories": "memory list", "snapshots": "snapshot list", "token new": "token add",
+             "trace list": "trace query", "memory search": "memory find", "delete": "erase", "servr": "serve"}
+    for typed, name in meant.items():
+        expect(run(*typed.split()), 2, err=f"did you mean '{name}'?")
+    for typed in ("agents", "graph", "token zzzz", "qq"):  # nothing is better than something else
+        done = run(*typed.split())
+        assert done.returncode == 2 and b"did you mean" not in done.stderr, done.stderr
     expect(run("memory", "write", "Fct", "{}", cwd="/", env={"CORTEX_HOME": "/nonexistent"}), 2, err="did you mean 'Fact'?")
 
 

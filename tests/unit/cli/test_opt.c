@@ -4,7 +4,8 @@
  */
 #include "tests/test.h"
 
-#include "cli/opt.c" /* NOLINT: see above */
+#include "cli/opt.c"     /* NOLINT: see above */
+#include "cli/suggest.c" /* NOLINT: see above */
 
 #include "base/alloc.h"
 
@@ -242,12 +243,12 @@ CX_TEST(opt_suggests_the_closest_command)
 
 CX_TEST(opt_distance_counts_edits)
 {
-    CHECK_INT(edit_distance("", ""), 0);
-    CHECK_INT(edit_distance("abc", ""), 3);
-    CHECK_INT(edit_distance("kitten", "sitting"), 3);
-    CHECK_INT(edit_distance("ab", "ba"), 1);
-    CHECK_INT(edit_distance("strict", "stritc"), 1);
-    CHECK_INT(edit_distance("a", "b"), 1);
+    CHECK_INT(cx_cli_edit_distance("", ""), 0);
+    CHECK_INT(cx_cli_edit_distance("abc", ""), 3);
+    CHECK_INT(cx_cli_edit_distance("kitten", "sitting"), 3);
+    CHECK_INT(cx_cli_edit_distance("ab", "ba"), 1);
+    CHECK_INT(cx_cli_edit_distance("strict", "stritc"), 1);
+    CHECK_INT(cx_cli_edit_distance("a", "b"), 1);
 }
 
 CX_TEST(opt_refuses_text_that_is_not_utf8)
