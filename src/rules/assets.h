@@ -1,7 +1,7 @@
 /*
- * assets.h - the files built into the program: everything in the folders schemas/ and policies/ of
- * the source tree, and the examples that `cortex demo` shows, byte for byte.  To add a file, put it
- * there, or name it in CMakeLists.txt; cmake/assets.cmake embeds it.
+ * assets.h - the files built into the program: everything in the folders schemas/, policies/ and
+ * sql/fleet/ of the source tree, and the examples that `cortex demo` shows, byte for byte.  To add
+ * a file, put it there, or name it in CMakeLists.txt; cmake/assets.cmake embeds it.
  */
 #ifndef CX_RULES_ASSETS_H
 #define CX_RULES_ASSETS_H

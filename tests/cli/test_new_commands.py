@@ -143,6 +143,16 @@ def errors_name_a_place_only_where_there_is_one():
 
 
 @test
+def init_writes_what_runs_need_and_nothing_else():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init", "--yes")
+        made = {entry.name for entry in p.path.iterdir()}
+        check(made == {".git", ".gitignore", ".runtime-cache", "a.txt", "policies", "schemas"}, made)
+        check(not (p.path / "schemas/answers").exists())
+
+
+@test
 def the_only_branch_is_the_main_branch():
     for branch, also, wanted in (("main", None, "main"), ("master", None, "master"),
                                  ("trunk", None, "trunk"), ("feature/x", "main", "main"),

@@ -129,6 +129,15 @@ static cx_status with_main(preparing *p, cx_bytes *contents, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Not what `demo` and fleets need of the program, nor schemas of this program's answers: those are
+ * no part of anybody's repository. */
+static bool is_of_runs(cx_str name)
+{
+    return cx_str_starts(name, CX_STR("policies/")) ||
+           (cx_str_starts(name, CX_STR("schemas/")) &&
+            !cx_str_starts(name, CX_STR("schemas/answers/")));
+}
+
 static cx_status make_assets(preparing *p, cx_err *err)
 {
     size_t count;
@@ -137,8 +146,8 @@ static cx_status make_assets(preparing *p, cx_err *err)
         cx_str name = cx_str_z(files[i].name);
         cx_bytes contents = {files[i].data, files[i].size};
         bool made;
-        if (cx_str_starts(name, CX_STR("schemas/answers/")))
-            continue; /* they describe this program's answers, whatever the repository */
+        if (!is_of_runs(name))
+            continue;
         const char *slash = strrchr(files[i].name, '/');
         cx_str folder = cx_arena_copy_str(
             &p->cli->arena,
