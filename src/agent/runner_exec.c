@@ -29,6 +29,18 @@ static bool is_option(const char *token)
     return token[0] == '-' && token[1] != 0;
 }
 
+#define THREAD_BYTES_MAX 256
+
+/* The agent's own output names the thread: it must not become an option of the agent's program,
+ * with which a model that writes that output would lift what the other arguments say. */
+static bool is_thread(cx_str id)
+{
+    for (size_t i = 0; i < id.size; i++)
+        if (id.data[i] <= ' ' || id.data[i] > '~')
+            return false;
+    return id.size != 0 && id.size <= THREAD_BYTES_MAX && id.data[0] != '-';
+}
+
 static cx_status expand_argv(exec_runner *x, const cx_runner_turn *turn, const char *output,
                              const char *const **out, bool *out_file, cx_err *err)
 {
@@ -40,7 +52,7 @@ static cx_status expand_argv(exec_runner *x, const cx_runner_turn *turn, const c
         return cx_fail_nomem(err);
     for (size_t i = 0; i < settings->argv_count; i++) {
         cx_str token = settings->argv[i];
-        if (cx_str_is(token, "{thread}") && turn->thread_id.size == 0) {
+        if (cx_str_is(token, "{thread}") && !is_thread(turn->thread_id)) {
             if (count > 1 && is_option(argv[count - 1]))
                 count--;
             continue;

@@ -200,5 +200,33 @@ def agents_and_tests_do_not_see_what_reaches_the_data_directory():
         check("r3ach" not in told and not any(b"r3ach" in part for part in parts))
 
 
+RESUMED = """#!/bin/sh
+cat > /dev/null
+echo "args: $*"
+echo "/* $# */" >> src/app/more.c
+sed -i 's/return 0/return 1/' src/app/main.c
+echo '{"thread_id":"%s"}'
+echo '%s'
+"""
+
+
+@sandboxed
+def an_agent_does_not_name_options_of_its_program():
+    """The thread of one attempt is a word of the next one's command line."""
+    for thread, used in (("thread-7", "--resume thread-7"), ("--approve-everything", ""), ("a b", ""), ("x" * 257, "")):
+        with Folder() as folder:
+            config = exec_config("scripts/agent.sh")
+            config["runners"]["tool"]["argv"] += ["--resume", "{thread}"]
+            repo, _ = with_policies(folder, **config)
+            repo.write("scripts/agent.sh", RESUMED % (thread, json.dumps(reply())), True)
+            repo.commit("agent")
+            done, answer = repo.run(contract(timeout_retry__max_retries=1))
+            check(done.returncode == 4 and answer["failed_gate"] in ("tests", "fix_loop"), answer)
+            parts = [p.read_bytes() for p in pathlib.Path(answer["bundle"]).rglob("*") if p.is_file()]
+            told = {line for part in parts for line in part.decode(errors="replace").splitlines()
+                    if line.startswith("args:")}
+            check(told == {"args: ", f"args: {used}"}, told)
+
+
 if __name__ == "__main__":
     main()
