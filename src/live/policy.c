@@ -21,6 +21,7 @@ typedef struct policy_reader {
     cx_arena *arena;
     cx_live_policy *policy;
     bool stored; /* with what a session adds */
+    bool has_read_deny;
     cx_err *err;
 } policy_reader;
 
@@ -217,7 +218,20 @@ static cx_status read_stored_member(const policy_reader *r, cx_str name, const c
     return CX_SUCCESS;
 }
 
-static cx_status read_member(const policy_reader *r, cx_str name, const cx_json *value)
+/* A policy that does not speak of reading does not give away what the built-in one keeps. */
+static cx_status keep_read_deny(policy_reader *r)
+{
+    cx_bytes bytes;
+    cx_json root;
+    if (!cx_run_asset("policies/live.json", &bytes))
+        return cx_fail(r->err, CX_E_NOT_FOUND, "the program has no built-in policy of sessions");
+    CX_TRY(
+        cx_run_json_read(cx_bytes_str(bytes), CX_LIVE_POLICY_BYTES_MAX, r->arena, &root, r->err));
+    const cx_json *kept = CX_JSON_GET(&root, "read_deny");
+    return kept == NULL ? CX_SUCCESS : read_texts(r, "read_deny", kept, &r->policy->read_deny);
+}
+
+static cx_status read_member(policy_reader *r, cx_str name, const cx_json *value)
 {
     static const char *const mode_words[] = {"observe", "ask", "enforce"};
     cx_live_policy *policy = r->policy;
@@ -244,8 +258,10 @@ static cx_status read_member(const policy_reader *r, cx_str name, const cx_json 
     }
     if (cx_str_is(name, "network_hosts"))
         return read_texts(r, "network_hosts", value, &policy->hosts);
-    if (cx_str_is(name, "read_deny"))
+    if (cx_str_is(name, "read_deny")) {
+        r->has_read_deny = true;
         return read_texts(r, "read_deny", value, &policy->read_deny);
+    }
     if (cx_str_is(name, "forbidden_actions"))
         return read_texts(r, "forbidden_actions", value, &policy->forbidden);
     if (cx_str_is(name, "write"))
@@ -294,6 +310,8 @@ cx_status cx_live_policy_read(cx_str text, const char *name, cx_arena *arena, cx
 {
     policy_reader r = {.name = name, .arena = arena, .policy = out, .err = err};
     CX_TRY(read_policy(&r, text));
+    if (!r.has_read_deny)
+        CX_TRY(keep_read_deny(&r));
     out->sha256 = cx_digest_of(cx_str_bytes(text));
     return CX_SUCCESS;
 }

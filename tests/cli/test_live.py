@@ -105,6 +105,17 @@ AGENTS = {"claude": ("Bash", "command"), "codex": ("Bash", "command"),
 
 
 @test
+def keys_stay_unread_unless_the_policy_says_otherwise():
+    with Place() as p:
+        key = {"file_path": str(p.user / ".ssh/id_rsa")}
+        for session, members, answer in (("a", {}, no), ("b", {"write": ["src/"]}, no), ("c", {"read_deny": []}, yes),
+                                         ("d", {"read_deny": ["secrets/"]}, yes)):
+            p.policy(mode="enforce", **members)
+            p.commit()
+            answer(p.call("claude", "Read", key, session=session))
+
+
+@test
 def each_agent_gets_its_answer():
     with Place() as p:
         for agent, (tool, member) in AGENTS.items():
