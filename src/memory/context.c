@@ -50,6 +50,13 @@ static cx_status add_hit(void *arg, const cx_memory_hit *hit, bool *out_take, bo
     return cx_memory_hits_add(&c->hits, hit, err);
 }
 
+/* What the mandatory sections lack is counted, so all of these are looked at. */
+static bool may_add_hit(void *arg, const cx_head *head)
+{
+    const composition *c = arg;
+    return c->must || cx_tokens_of(head->forms.medium) <= c->left;
+}
+
 static cx_status add_section(composition *c, const cx_memory_search *like, uint8_t type, bool must,
                              cx_err *err)
 {
@@ -92,6 +99,7 @@ cx_status cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_
                                    .now = cx_memory_now(memory),
                                    .arena = arena,
                                    .hit = add_hit,
+                                   .may = may_add_hit,
                                    .arg = &c};
     cx_status status = add_sections(&c, &like, err);
     if (!cx_failed(status))

@@ -3,23 +3,21 @@
  * most salient first.
  *
  * F1  A Find is bounded: by the index it scans (type, tag, edge, word, vector) and by the number of
- *     results.
+ *     results.  Its memory does not grow with the index.
  * F2  Under a scope every record read is the pinned snapshot's; the indexes, which are current,
  *     only supply candidates, and never too few.
  * F3  Results are ordered by salience (with `near`: similarity) descending, then by id, so the
  *     order is deterministic.
  *
- * Candidates come from an index, are ranked by their heads, and are then read one by one in that
- * order: the expensive parts (versions, members) are read only for possible results.
+ * Candidates come from an index (search/candidates.c) and are ranked by their heads; the best of
+ * them (search/best.c) are then read one by one in that order: the expensive parts (versions,
+ * members) are read only for possible results.  Where these do not suffice and there are more, all
+ * are ranked again for those that come after them, and now only what matches in every respect is
+ * ranked.
  */
-#include <stdlib.h>
-
 #include "memory/internal.h"
-
-typedef struct candidate {
-    cx_id id;
-    float rank;
-} candidate;
+#include "memory/search/best.h"
+#include "memory/search/candidates.h"
 
 typedef struct finder {
     const cx_memory_search *search;
@@ -29,7 +27,9 @@ typedef struct finder {
     cx_memory_source from; /* into the scratch arena */
     cx_weights weights;
     cx_words_query query; /* of find->text */
-    CX_VEC(candidate) list;
+    cx_best best;
+    bool strict;         /* not the first pass: what does not match is not ranked */
+    CX_VEC(cx_id) taken; /* in former passes */
 } finder;
 
 /* --- what is asked --------------------------------------------------------------------------- */
@@ -76,145 +76,6 @@ static cx_status check_find(const cx_memory_find *find, cx_err *err)
     CX_TRY(cx_memory_check_text(find->text, "the text", 0, CX_REASON_SIZE_MAX, err));
     CX_TRY(cx_memory_check_text(find->predicate, "the predicate", 0, CX_REASON_SIZE_MAX, err));
     return cx_memory_check_tags(find->tags, find->tag_count, err);
-}
-
-/* --- candidates ------------------------------------------------------------------------------ */
-
-static cx_status add_candidate(finder *f, const uint8_t *id, float rank, cx_err *err)
-{
-    candidate *slot = cx_vec_push(&f->list, f->memory->alloc);
-    if (slot == NULL)
-        return cx_fail_nomem(err);
-    memcpy(slot->id.bytes, id, sizeof slot->id.bytes);
-    slot->rank = rank;
-    return CX_SUCCESS;
-}
-
-/* Every key of an index ends with the id. */
-static cx_status collect_index_key(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
-{
-    (void)value;
-    (void)stop;
-    return key.size < 16 ? CX_SUCCESS : add_candidate(arg, key.data + key.size - 16, 0.0f, err);
-}
-
-static cx_status scan_keys(finder *f, const char *prefix, const void *more, size_t more_size,
-                           cx_err *err)
-{
-    cx_memory_key key;
-    cx_memory_key_begin(&key, prefix);
-    cx_memory_key_add(&key, more, more_size);
-    return cx_memory_scan(f->memory, cx_memory_key_bytes(&key), (cx_bytes){NULL, 0},
-                          collect_index_key, f, err);
-}
-
-static cx_status collect_vector(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
-{
-    finder *f = arg;
-    cx_vector vector;
-    (void)stop;
-    cx_arena_mark mark = cx_arena_mark_now(&f->scratch);
-    CX_TRY(cx_vector_decode(value, &f->scratch, &vector, err));
-    bool fits = vector.dim == f->find->near_dim && key.size == 9 + 16;
-    float score =
-        fits ? cx_near_score(f->find->near, vector.values, f->find->near_dim, CX_NEAR_COSINE)
-             : 0.0f;
-    cx_arena_reset(&f->scratch, mark);
-    return fits ? add_candidate(f, key.data + 9, score, err) : CX_SUCCESS;
-}
-
-/* Live edges; under a scope those that were live at the snapshot, from a memory that it allows. */
-static cx_status follow_edges(finder *f, cx_err *err)
-{
-    const cx_memory_find *find = f->find;
-    const cx_edge_view *edges;
-    size_t count = 0;
-    if (find->scope != NULL) {
-        cx_memory_head head;
-        bool found = false;
-        CX_TRY(cx_memory_find_head(&f->from, find->from, &head, &found, err));
-        if (!found || !cx_scope_use_allows(find->scope, &head.head))
-            return CX_SUCCESS;
-    }
-    CX_TRY(cx_memory_edges(f->memory, find->from, false, find->follow, find->scope != NULL,
-                           SIZE_MAX, &f->scratch, &edges, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        const cx_edge *edge = &edges[i].edge;
-        if (find->scope != NULL) {
-            const cx_edge_name name = {edge->src, edge->type, edge->dst};
-            cx_memory_key key = cx_memory_key_edge(&name, false);
-            cx_bytes bytes;
-            bool found = false;
-            cx_edge then;
-            CX_TRY(cx_memory_fetch(&f->from, cx_memory_key_bytes(&key), &bytes, &found, err));
-            if (!found)
-                continue;
-            CX_TRY(cx_edge_decode(bytes, &f->scratch, &then, err));
-            if (then.tombstoned)
-                continue;
-        }
-        CX_TRY(add_candidate(f, edge->dst.bytes, 0.0f, err));
-    }
-    return CX_SUCCESS;
-}
-
-/* Memories with one of the words; the others are looked for when a memory is read. */
-static cx_status scan_word(finder *f, cx_err *err)
-{
-    const size_t best = cx_words_query_best(&f->query);
-    cx_str word = f->query.words[best];
-    uint8_t key[CX_WORD_SIZE_MAX + 1];
-    memcpy(key, word.data, word.size);
-    key[word.size] = 0;
-    return scan_keys(f, CX_MEMORY_WORD_KEY, key, word.size + (f->query.prefix[best] ? 0 : 1), err);
-}
-
-static cx_status name_candidates(finder *f, cx_err *err)
-{
-    const cx_memory_find *find = f->find;
-    if (find->from != NULL)
-        return follow_edges(f, err);
-    if (find->near != NULL)
-        return cx_memory_scan(f->memory, cx_str_bytes(CX_STR("vec/meta/")), (cx_bytes){NULL, 0},
-                              collect_vector, f, err);
-    if (find->text.size != 0 && find->scope == NULL)
-        return scan_word(f, err);
-    if (find->tag_count != 0 && find->scope == NULL) {
-        uint8_t hash[8];
-        cx_tag_hash(find->tags[0], hash);
-        return scan_keys(f, "idx/tag/", hash, sizeof hash, err);
-    }
-    /* A tag of the snapshot may have been removed since; a type never changes. */
-    if (find->types.size == 0)
-        return scan_keys(f, "idx/type/", NULL, 0, err);
-    for (size_t i = 0; i < find->types.size; i++)
-        CX_TRY(scan_keys(f, "idx/type/", &find->types.data[i], 1, err));
-    return CX_SUCCESS;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const candidate *left = a, *right = b;
-    return memcmp(left->id.bytes, right->id.bytes, sizeof left->id.bytes);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    const candidate *left = a, *right = b;
-    if (left->rank != right->rank)
-        return left->rank > right->rank ? -1 : 1;
-    return by_id(a, b);
-}
-
-static void drop_duplicates(finder *f)
-{
-    size_t kept = 0;
-    if (f->list.count > 1)
-        qsort(f->list.items, f->list.count, sizeof *f->list.items, by_id);
-    for (size_t i = 0; i < f->list.count; i++)
-        if (kept == 0 || by_id(&f->list.items[kept - 1], &f->list.items[i]) != 0)
-            f->list.items[kept++] = f->list.items[i];
-    f->list.count = kept;
 }
 
 /* --- filters --------------------------------------------------------------------------------- */
@@ -378,47 +239,61 @@ static cx_status similarity_to_vector(finder *f, const cx_head *head, float *out
     return CX_SUCCESS;
 }
 
-static cx_status rank_one(finder *f, candidate *c, bool *out_keep, cx_err *err)
+static bool may_match(const finder *f, const cx_head *head)
 {
-    cx_memory_head head;
-    bool found = false;
-    *out_keep = false;
-    CX_TRY(cx_memory_find_head(&f->from, &c->id, &head, &found, err));
-    if (!found || !head_fits(f->find, &head.head))
-        return CX_SUCCESS;
-    if (f->find->near != NULL)
-        return similarity_to_vector(f, &head.head, &c->rank, out_keep, err);
-    *out_keep = true;
-    return salience_now(f, &head.head, &c->rank, err);
+    return head_fits(f->find, head) && f->search->may(f->search->arg, head);
 }
 
-static cx_status rank_all(finder *f, cx_err *err)
+/* Whether its salience alone shows that it is not among the best: a dead memory's is even lower. */
+static cx_status salience_is_low(finder *f, const cx_id *id, bool *out, cx_err *err)
 {
-    size_t kept = 0;
-    if (f->find->near != NULL && f->find->from == NULL)
-        return CX_SUCCESS; /* the scan already computed the similarity */
-    for (size_t i = 0; i < f->list.count; i++) {
-        cx_arena_mark mark = cx_arena_mark_now(&f->scratch);
-        bool keep = false;
-        CX_TRY(rank_one(f, &f->list.items[i], &keep, err));
-        cx_arena_reset(&f->scratch, mark);
-        if (keep)
-            f->list.items[kept++] = f->list.items[i];
-    }
-    f->list.count = kept;
+    cx_salience salience;
+    bool found = false;
+    *out = false;
+    if (!f->best.cut)
+        return CX_SUCCESS; /* nothing is */
+    CX_TRY(cx_memory_find_salience(&f->from, id, &salience, &found, err));
+    *out = found &&
+           cx_best_is_low(&f->best, id, cx_salience_score(&salience, &f->weights, f->search->now));
     return CX_SUCCESS;
 }
 
-/* Reads the memory again, into the caller's arena: it may have changed since it was ranked. */
-static cx_status make_hit(finder *f, const candidate *c, cx_memory_hit *out, bool *out_fits,
-                          cx_err *err)
+static cx_status rank_by_salience(finder *f, const cx_id *id, float *out, bool *out_keep,
+                                  cx_err *err)
+{
+    cx_memory_head head;
+    bool low = false, found = false;
+    CX_TRY(salience_is_low(f, id, &low, err));
+    if (low)
+        return CX_SUCCESS;
+    CX_TRY(cx_memory_find_head(&f->from, id, &head, &found, err));
+    *out_keep = found && may_match(f, &head.head);
+    return *out_keep ? salience_now(f, &head.head, out, err) : CX_SUCCESS;
+}
+
+static cx_status rank_by_similarity(finder *f, const cx_id *id, float similarity, float *out,
+                                    bool *out_keep, cx_err *err)
+{
+    cx_memory_head head;
+    *out = similarity; /* where the vectors were read, the rest is looked at in order */
+    *out_keep = true;
+    if (f->find->from == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_memory_find_head(&f->from, id, &head, out_keep, err));
+    *out_keep = *out_keep && may_match(f, &head.head);
+    return *out_keep ? similarity_to_vector(f, &head.head, out, out_keep, err) : CX_SUCCESS;
+}
+
+/* Reads the memory again, into an arena: it may have changed since it was ranked. */
+static cx_status make_hit(finder *f, const cx_id *id, cx_arena *arena, cx_memory_hit *out,
+                          bool *out_fits, cx_err *err)
 {
     cx_memory_source from = f->from;
     cx_memory_head head;
     bool found = false;
     *out_fits = false;
-    from.arena = f->search->arena;
-    CX_TRY(cx_memory_find_head(&from, &c->id, &head, &found, err));
+    from.arena = arena;
+    CX_TRY(cx_memory_find_head(&from, id, &head, &found, err));
     if (!found || !head_fits(f->find, &head.head))
         return CX_SUCCESS;
     cx_memory_hit hit = {.similarity = 0.0f};
@@ -436,43 +311,95 @@ static cx_status make_hit(finder *f, const candidate *c, cx_memory_hit *out, boo
     return CX_SUCCESS;
 }
 
-static cx_status make_hits(finder *f, cx_err *err)
+static cx_status rank_candidate(void *arg, const cx_id *id, float similarity, cx_err *err)
+{
+    finder *f = arg;
+    cx_memory_hit hit;
+    float rank = 0.0f;
+    bool keep = false;
+    if (f->find->near != NULL)
+        CX_TRY(rank_by_similarity(f, id, similarity, &rank, &keep, err));
+    else
+        CX_TRY(rank_by_salience(f, id, &rank, &keep, err));
+    if (!keep || !cx_best_wants(&f->best, id, rank))
+        return CX_SUCCESS;
+    if (f->strict)
+        CX_TRY(make_hit(f, id, &f->scratch, &hit, &keep, err));
+    return keep ? cx_best_add(&f->best, id, rank, err) : CX_SUCCESS;
+}
+
+static bool was_taken(const finder *f, const cx_id *id)
+{
+    for (size_t i = 0; i < f->taken.count; i++)
+        if (memcmp(f->taken.items[i].bytes, id->bytes, sizeof id->bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Where another pass follows, a memory whose rank falls meanwhile would come again. */
+static cx_status note_taken(finder *f, const cx_id *id, cx_err *err)
+{
+    if (!f->best.cut)
+        return CX_SUCCESS;
+    cx_id *slot = cx_vec_push(&f->taken, f->memory->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = *id;
+    return CX_SUCCESS;
+}
+
+static cx_status show_ranked(finder *f, const cx_id *id, bool *out_stop, cx_err *err)
 {
     const cx_memory_search *search = f->search;
-    bool stop = false;
-    for (size_t i = 0; i < f->list.count && !stop; i++) {
-        cx_arena_mark scratch = cx_arena_mark_now(&f->scratch);
-        cx_arena_mark mark = cx_arena_mark_now(search->arena);
-        cx_memory_hit hit;
-        bool fits = false, take = false;
-        CX_TRY(make_hit(f, &f->list.items[i], &hit, &fits, err));
-        if (fits)
-            CX_TRY(search->hit(search->arg, &hit, &take, &stop, err));
-        if (!take)
-            cx_arena_reset(search->arena, mark);
-        cx_arena_reset(&f->scratch, scratch);
-    }
+    cx_arena_mark scratch = cx_arena_mark_now(&f->scratch);
+    cx_arena_mark mark = cx_arena_mark_now(search->arena);
+    cx_memory_hit hit;
+    bool fits = false, take = false;
+    CX_TRY(make_hit(f, id, search->arena, &hit, &fits, err));
+    if (fits)
+        CX_TRY(search->hit(search->arg, &hit, &take, out_stop, err));
+    if (!take)
+        cx_arena_reset(search->arena, mark);
+    cx_arena_reset(&f->scratch, scratch);
+    return take ? note_taken(f, id, err) : CX_SUCCESS;
+}
+
+static cx_status run_pass(finder *f, bool *out_stop, cx_err *err)
+{
+    const cx_candidates candidates = {
+        .find = f->find, .words = &f->query, .from = &f->from, .each = rank_candidate, .arg = f};
+    CX_TRY(cx_memory_candidates(&candidates, err));
+    cx_best_end(&f->best);
+    const size_t before = f->taken.count;
+    for (size_t i = 0; i < f->best.items.count && !*out_stop; i++)
+        if (before == 0 || !was_taken(f, &f->best.items.items[i].id))
+            CX_TRY(show_ranked(f, &f->best.items.items[i].id, out_stop, err));
     return CX_SUCCESS;
 }
 
 static cx_status run_find(finder *f, cx_err *err)
 {
     cx_weights_record weights;
+    bool stop = false;
     CX_TRY(cx_memory_weights_at(&f->from, &weights, err));
     f->weights = weights.weights;
     if (f->find->text.size != 0)
         CX_TRY(cx_words_query_parse(f->find->text, &f->scratch, &f->query, err));
-    CX_TRY(name_candidates(f, err));
-    drop_duplicates(f);
-    CX_TRY(rank_all(f, err));
-    if (f->list.count > 1)
-        qsort(f->list.items, f->list.count, sizeof *f->list.items, by_rank);
-    return make_hits(f, err);
+    cx_best_begin(&f->best, NULL);
+    CX_TRY(run_pass(f, &stop, err));
+    while (!stop && f->best.cut) {
+        const cx_ranked last = f->best.last;
+        f->strict = true;
+        cx_best_begin(&f->best, &last);
+        CX_TRY(run_pass(f, &stop, err));
+    }
+    return CX_SUCCESS;
 }
 
 cx_status cx_memory_search_run(const cx_memory_search *search, cx_err *err)
 {
     finder f = {.search = search, .find = search->find, .memory = search->memory};
+    f.best = (cx_best){.alloc = f.memory->alloc, .keep = cx_memory_ranked_max(f.memory)};
     cx_arena_init(&f.scratch, f.memory->alloc, 0);
     f.from =
         (cx_memory_source){.memory = f.memory, .arena = &f.scratch, .pinned = search->find->scope};
@@ -481,7 +408,8 @@ cx_status cx_memory_search_run(const cx_memory_search *search, cx_err *err)
         status = cx_memory_scope_alive(search->find->scope, search->now, err);
     if (!cx_failed(status))
         status = run_find(&f, err);
-    cx_vec_done(&f.list, f.memory->alloc);
+    cx_vec_done(&f.taken, f.memory->alloc);
+    cx_best_done(&f.best);
     cx_arena_done(&f.scratch);
     return status;
 }
@@ -538,6 +466,13 @@ static cx_status select_hit(void *arg, const cx_memory_hit *hit, bool *out_take,
     return CX_SUCCESS;
 }
 
+/* The budget only shrinks. */
+static bool may_select_hit(void *arg, const cx_head *head)
+{
+    const selection *s = arg;
+    return !s->has_budget || cx_tokens_of(head->forms.medium) <= s->budget;
+}
+
 /* The smaller of two budgets; 0 means none. */
 static uint64_t least_budget(uint64_t a, uint64_t b)
 {
@@ -587,6 +522,7 @@ cx_status cx_memory_find_all(cx_memory *memory, const cx_memory_find *find, cx_a
                                      .now = cx_memory_now(memory),
                                      .arena = arena,
                                      .hit = select_hit,
+                                     .may = may_select_hit,
                                      .arg = &s};
     cx_status status = cx_memory_search_run(&search, err);
     if (!cx_failed(status) && find->late_binding)

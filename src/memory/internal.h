@@ -19,6 +19,10 @@ struct cx_memory {
 };
 
 cx_str cx_memory_actor(const cx_memory *memory);
+static inline size_t cx_memory_ranked_max(const cx_memory *memory)
+{
+    return memory->options.ranked_max != 0 ? memory->options.ranked_max : 65536;
+}
 int64_t cx_memory_now(const cx_memory *memory);
 /* Seconds, towards the past (§2). */
 int64_t cx_memory_seconds(int64_t ns);
@@ -73,10 +77,12 @@ typedef struct cx_memory_source {
 CX_RESULT cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *out,
                           bool *out_found, cx_err *err);
 /* Scans current records; finds nothing for an actor that does not exist. */
-CX_RESULT cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from,
-                         cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
-                                          cx_err *err),
+typedef cx_status cx_memory_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err);
+CX_RESULT cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from, cx_memory_row *row,
                          void *arg, cx_err *err);
+/* .. descending, from `from` down where it is not empty. */
+CX_RESULT cx_memory_scan_back(cx_memory *memory, cx_bytes prefix, cx_bytes from, cx_memory_row *row,
+                              void *arg, cx_err *err);
 
 typedef struct cx_memory_head {
     cx_head head;
@@ -93,6 +99,8 @@ CX_RESULT cx_memory_need_uri(const cx_memory_source *from, const cx_uri *uri, cx
                              cx_err *err);
 CX_RESULT cx_memory_need_version(const cx_memory_source *from, const cx_id *id, uint64_t version,
                                  cx_version_record *out, cx_err *err);
+CX_RESULT cx_memory_find_salience(const cx_memory_source *from, const cx_id *id, cx_salience *out,
+                                  bool *out_found, cx_err *err);
 /* The record, or the default when it is absent. */
 CX_RESULT cx_memory_salience_at(const cx_memory_source *from, const cx_head *head, cx_salience *out,
                                 cx_err *err);
@@ -182,6 +190,9 @@ typedef struct cx_memory_search {
     cx_arena *arena;
     cx_status (*hit)(void *arg, const cx_memory_hit *hit, bool *out_take, bool *out_stop,
                      cx_err *err);
+    /* Whether `hit` could take a memory with this head now or later: what it cannot is not
+     * ranked. */
+    bool (*may)(void *arg, const cx_head *head);
     void *arg;
 } cx_memory_search;
 CX_RESULT cx_memory_search_run(const cx_memory_search *search, cx_err *err);

@@ -190,15 +190,27 @@ cx_status cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *
     return ignore_no_actor(status, &found, err);
 }
 
-cx_status cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from,
-                         cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
-                                          cx_err *err),
-                         void *arg, cx_err *err)
+static cx_status scan_records(cx_memory *memory, const cx_scan *what, cx_err *err)
 {
-    const cx_scan scan = {
-        .actor = cx_memory_actor(memory), .prefix = prefix, .from = from, .row = row, .arg = arg};
+    cx_scan scan = *what;
+    scan.actor = cx_memory_actor(memory);
     cx_err found;
     return ignore_no_actor(cx_home_scan(memory->home, &scan, &found), &found, err);
+}
+
+cx_status cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from, cx_memory_row *row,
+                         void *arg, cx_err *err)
+{
+    const cx_scan scan = {.prefix = prefix, .from = from, .row = row, .arg = arg};
+    return scan_records(memory, &scan, err);
+}
+
+cx_status cx_memory_scan_back(cx_memory *memory, cx_bytes prefix, cx_bytes from, cx_memory_row *row,
+                              void *arg, cx_err *err)
+{
+    const cx_scan scan = {
+        .prefix = prefix, .from = from, .backwards = true, .row = row, .arg = arg};
+    return scan_records(memory, &scan, err);
 }
 
 cx_status cx_memory_find_head(const cx_memory_source *from, const cx_id *id, cx_memory_head *out,
@@ -269,17 +281,24 @@ cx_status cx_memory_need_version(const cx_memory_source *from, const cx_id *id, 
     return cx_version_decode(bytes, from->arena, out, err);
 }
 
-cx_status cx_memory_salience_at(const cx_memory_source *from, const cx_head *head, cx_salience *out,
-                                cx_err *err)
+cx_status cx_memory_find_salience(const cx_memory_source *from, const cx_id *id, cx_salience *out,
+                                  bool *out_found, cx_err *err)
 {
     cx_memory_source current = *from;
     current.pinned = NULL;
-    cx_memory_key key = cx_memory_key_of("salience/", &head->id);
+    cx_memory_key key = cx_memory_key_of("salience/", id);
     cx_bytes bytes;
+    CX_TRY(cx_memory_fetch(&current, cx_memory_key_bytes(&key), &bytes, out_found, err));
+    return *out_found ? cx_salience_decode(bytes, out, err) : CX_SUCCESS;
+}
+
+cx_status cx_memory_salience_at(const cx_memory_source *from, const cx_head *head, cx_salience *out,
+                                cx_err *err)
+{
     bool found = false;
-    CX_TRY(cx_memory_fetch(&current, cx_memory_key_bytes(&key), &bytes, &found, err));
+    CX_TRY(cx_memory_find_salience(from, &head->id, out, &found, err));
     if (found)
-        return cx_salience_decode(bytes, out, err);
+        return CX_SUCCESS;
     cx_version_record version;
     CX_TRY(cx_memory_need_version(from, &head->id, head->current_version, &version, err));
     *out = cx_salience_absent(version.created_at, head->importance);

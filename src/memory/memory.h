@@ -71,6 +71,10 @@ typedef struct cx_memory_options {
     cx_scheme scheme;
     /* What the one call that writes through this object is carried out for; NULL = none */
     cx_memory_request *request;
+    /* Called while a search ranks many memories, with how many it has looked at; may be NULL. */
+    void (*looked)(void *arg, uint64_t count);
+    void *looked_arg;
+    size_t ranked_max; /* so many ranked memories are in memory at once; 0 = 65,536 */
 } cx_memory_options;
 
 /* Opens an actor's memories in a data directory, which must outlive it.  The actor may be new;

@@ -297,6 +297,18 @@ static void say_that_tables_lag(const cx_cli_ledger *l, const cx_cli_job *job,
                     l->path);
 }
 
+static void show_searching(void *arg, uint64_t count)
+{
+    cx_cli_ledger *l = arg;
+    cx_cli_progress_step(&l->searching, count, l->memories);
+}
+
+static cx_status open_memory(cx_cli_ledger *l, cx_err *err)
+{
+    const cx_memory_options options = {.looked = show_searching, .looked_arg = l};
+    return cx_memory_open(l->home, l->actor, &options, &l->memory, err);
+}
+
 static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
 {
     cx_cli_progress progress;
@@ -315,12 +327,11 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
             "note: removed %llu bytes of an unacknowledged write from the end of the log",
             (unsigned long long)torn);
     /* A reading command needs an existing actor. */
-    cx_actor_info actor;
+    cx_actor_info actor = {.live_memories = 0};
     if (job->wants_memory && job->access != CX_CLI_WRITE)
         CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
-    if (job->wants_memory)
-        return cx_memory_open(l->home, l->actor, NULL, &l->memory, err);
-    return CX_SUCCESS;
+    l->memories = actor.live_memories + actor.tombstoned;
+    return job->wants_memory ? open_memory(l, err) : CX_SUCCESS;
 }
 
 cx_status cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err)
@@ -336,7 +347,7 @@ cx_status cx_cli_keep_reading(cx_cli_ledger *l, cx_err *err)
     cx_cli_part_renew(l->cli);
     const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
     CX_TRY(cx_home_open(l->path, &options, &l->home, err));
-    return wants_memory ? cx_memory_open(l->home, l->actor, NULL, &l->memory, err) : CX_SUCCESS;
+    return wants_memory ? open_memory(l, err) : CX_SUCCESS;
 }
 
 static cx_status run_steps(cx_cli_ledger *l, const cx_cli_job *job, void *state, cx_err *err)
@@ -347,7 +358,10 @@ static cx_status run_steps(cx_cli_ledger *l, const cx_cli_job *job, void *state,
     if (job->prepare != NULL)
         CX_TRY(job->prepare(l, state, err));
     CX_TRY(open_home(l, job, err));
-    return job->work(l, state, err);
+    cx_cli_progress_init(&l->searching, l->cli->io, "memories");
+    cx_status status = job->work(l, state, err);
+    cx_cli_progress_end(&l->searching);
+    return status;
 }
 
 int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, void *state)

@@ -67,6 +67,8 @@ typedef struct cx_cli_ledger {
     cx_file signing;   /* who has it locked signs; CX_FILE_NONE */
     cx_buf out;        /* the answer */
     int exit_code;     /* of the answer */
+    uint64_t memories; /* of the actor, dead ones too; for the progress of a search */
+    cx_cli_progress searching;
 } cx_cli_ledger;
 
 typedef struct cx_cli_job {

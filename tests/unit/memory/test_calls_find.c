@@ -200,6 +200,158 @@ CX_TEST(find_by_frame_edge_and_likeness)
     calls_done(&kit);
 }
 
+/* --- searches whose candidates do not fit into memory ----------------------------------------- */
+
+enum { CROWD = 70 };
+
+/* Memories of all kinds: dead, expired, with one of two tags, of different length and importance.
+ */
+static void write_crowd(calls *kit, uint64_t *state)
+{
+    static const char *const words[] = {"grey", "grey heron", "grey owl", "white heron"};
+    static const char *const tags[] = {"a", "b"};
+    for (uint64_t i = 1; i <= CROWD; i++) {
+        char statement[64];
+        const cx_str tag = cx_str_z(tags[cx_test_random(state) % 2]);
+        (void)snprintf(statement, sizeof statement, "%s %.*s", words[cx_test_random(state) % 4],
+                       (int)(cx_test_random(state) % 30), "abcdefghijklmnopqrstuvwxyzabcd");
+        const cx_memory_write write = {.type = CX_TYPE_FACT,
+                                       .data = calls_fact(kit, statement),
+                                       .tags = &tag,
+                                       .tag_count = 1,
+                                       .importance = (uint8_t)(cx_test_random(state) % 4),
+                                       .expires = cx_test_random(state) % 5 == 0,
+                                       .expires_at = 1};
+        cx_uri uri = calls_write(kit, &write);
+        const float vector[2] = {(float)(cx_test_random(state) % 5), 1.0f};
+        if (cx_test_random(state) % 2 == 0)
+            CHECK_STATUS(
+                cx_memory_embed(kit->memory, &uri.id, 1, CX_STR("m"), vector, 2, &kit->err),
+                &kit->err);
+        if (cx_test_random(state) % 7 == 0)
+            CHECK_STATUS(cx_memory_tombstone(kit->memory, &uri, CX_STR(""), CX_STR(""), &kit->err),
+                         &kit->err);
+        const cx_edge_name edge = {fixture_id(1), (uint8_t)(3 + i % 2), uri.id};
+        bool written;
+        if (i != 1)
+            CHECK_STATUS(cx_memory_add_edge(kit->memory, &edge, CX_STR(""), 0, (cx_bytes){NULL, 0},
+                                            false, &written, &kit->err),
+                         &kit->err);
+    }
+}
+
+/* As text: the ids of a find, or with none of a context. */
+static void list_ids(calls *kit, const cx_memory_find *what, uint64_t budget, char text[4096])
+{
+    const cx_memory_hit *hits = NULL;
+    size_t count = 0;
+    cx_status status = what != NULL ? find(kit, what, &hits, &count)
+                                    : cx_memory_context(kit->memory, budget, NULL, &kit->arena,
+                                                        &hits, &count, &kit->err);
+    text[0] = 0;
+    if (cx_failed(status))
+        (void)snprintf(text, 4096, "%s", kit->err.message);
+    for (size_t i = 0; i < count && i < 1000; i++)
+        (void)snprintf(text + 3 * i, 4, "%02x ", hits[i].view.head.id.bytes[15]);
+}
+
+static void check_same(calls *kit, const cx_memory_find *what, uint64_t budget)
+{
+    char all[4096], few[4096];
+    const int64_t now = atomic_load(&kit->clock);
+    list_ids(kit, what, budget, all);
+    for (size_t max = 1; max < CROWD; max += max / 2 + 1) {
+        kit->memory->options.ranked_max = max;
+        atomic_store(&kit->clock, now);
+        list_ids(kit, what, budget, few);
+        CHECK_STR(cx_str_z(few), all);
+    }
+    kit->memory->options.ranked_max = 0;
+}
+
+CX_TEST(find_in_bounded_memory_finds_the_same)
+{
+    WITH_HOME(kit, "crowd");
+    uint64_t state = cx_test_seed();
+    static const float near_to[2] = {1.0f, 2.0f};
+    static const char *const texts[] = {"grey", "heron", "grey heron", "h* grey", "g*", "nothing"};
+    const cx_str tag = CX_STR("a");
+    const cx_id from = fixture_id(1);
+    write_crowd(&kit, &state);
+    kit.tick = 0;
+    for (size_t i = 0; i < CX_COUNT_OF(texts); i++) {
+        cx_memory_find what = {.text = cx_str_z(texts[i])};
+        for (what.limit = 1; what.limit < CROWD; what.limit *= 5)
+            check_same(&kit, &what, 0);
+        what.budget_tokens = 60;
+        check_same(&kit, &what, 0);
+        what.with_expired = what.with_tombstoned = true;
+        check_same(&kit, &what, 0);
+    }
+    cx_memory_find what = {.tags = &tag, .tag_count = 1, .limit = 30};
+    check_same(&kit, &what, 0);
+    what.field = CX_STR("statement");
+    what.field_op = CX_STR("contains");
+    what.field_value = CX_STR("owl");
+    check_same(&kit, &what, 0);
+    what = (cx_memory_find){.near = near_to, .near_dim = 2, .limit = 30};
+    check_same(&kit, &what, 0);
+    what.from = &from;
+    check_same(&kit, &what, 0);
+    what.near = NULL;
+    what.follow = 3;
+    check_same(&kit, &what, 0);
+    for (uint64_t budget = 1; budget < 1000; budget *= 3)
+        check_same(&kit, NULL, budget);
+    calls_done(&kit);
+}
+
+/* An allocator that counts. */
+typedef struct counting {
+    size_t now, most;
+} counting;
+
+static void *count_bytes(void *context, void *old, size_t old_size, size_t new_size)
+{
+    counting *c = context;
+    c->now += new_size - old_size;
+    c->most = c->now > c->most ? c->now : c->most;
+    return cx_alloc_default()->resize(cx_alloc_default()->ctx, old, old_size, new_size);
+}
+
+static void count_looks(void *arg, uint64_t count)
+{
+    (void)count;
+    ++*(unsigned *)arg;
+}
+
+CX_TEST(find_has_memory_for_the_best_alone)
+{
+    WITH_HOME(kit, "bounded");
+    enum { MANY = 1000, BYTES_MAX = 12000 };
+    counting counted = {0, 0};
+    const cx_alloc alloc = {count_bytes, &counted};
+    unsigned looks = 0;
+    for (unsigned i = 0; i < MANY; i++)
+        (void)calls_write_fact(&kit, "heron");
+    cx_memory_options options = calls_options(&kit);
+    options.alloc = &alloc;
+    options.ranked_max = 16;
+    options.looked = count_looks;
+    options.looked_arg = &looks;
+    cx_memory_close(kit.memory);
+    CHECK_STATUS(cx_memory_open(kit.home, CX_STR("andrew"), &options, &kit.memory, &kit.err),
+                 &kit.err);
+    const cx_memory_find what = {.text = CX_STR("heron"), .limit = 5};
+    const cx_memory_hit *hits;
+    size_t count = 0;
+    CHECK_STATUS(find(&kit, &what, &hits, &count), &kit.err);
+    CHECK_INT(count, 5);
+    CHECK_INT(looks, 1);
+    CHECK(counted.most < BYTES_MAX);
+    calls_done(&kit);
+}
+
 CX_TEST(find_late_is_journaled)
 {
     WITH_HOME(kit, "late");
