@@ -7,7 +7,7 @@
  */
 #include "memory/search/candidates.h"
 
-enum { BATCH_FIRST = 1024, PROGRESS_EVERY = 65536 };
+enum { BATCH_FIRST = 1024, RARE_FIRST = 64, RARE_LAST = 32768 };
 
 typedef struct item {
     cx_id id;
@@ -65,7 +65,7 @@ static cx_status collect_row(void *arg, cx_bytes key, cx_bytes value, bool *stop
 static void show_progress(range *r)
 {
     const cx_memory_options *options = &r->memory->options;
-    if (options->looked != NULL && r->looked_at % PROGRESS_EVERY == 0)
+    if (options->looked != NULL && r->looked_at % cx_memory_ranked_max(r->memory) == 0)
         options->looked(options->looked_arg, r->looked_at);
     r->looked_at++;
 }
@@ -185,16 +185,64 @@ static cx_status read_edges(range *r, cx_err *err)
     return read_range(r, &prefix, use_edge, err);
 }
 
-/* Memories with one of the words; the others are looked for when a memory is read. */
+static cx_memory_key word_key(const cx_words_query *words, size_t which)
+{
+    const uint8_t end = 0;
+    cx_memory_key key;
+    cx_memory_key_begin(&key, CX_MEMORY_WORD_KEY);
+    cx_memory_key_add(&key, words->words[which].data, words->words[which].size);
+    if (!words->prefix[which])
+        cx_memory_key_add(&key, &end, 1);
+    return key;
+}
+
+typedef struct counting {
+    size_t count, limit;
+} counting;
+
+static cx_status count_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    counting *c = arg;
+    (void)key;
+    (void)value;
+    (void)err;
+    *stop = ++c->count == c->limit;
+    return CX_SUCCESS;
+}
+
+/* The word that fewest memories have, of those that fewer than `limit` have. */
+static cx_status find_rarest(const range *r, size_t limit, size_t *out, bool *out_found,
+                             cx_err *err)
+{
+    const cx_words_query *words = r->what->words;
+    counting c = {.limit = limit};
+    *out_found = false;
+    for (size_t i = 0; i < words->count; i++) {
+        const cx_memory_key key = word_key(words, i);
+        c.count = 0;
+        CX_TRY(cx_memory_scan(r->memory, cx_memory_key_bytes(&key), (cx_bytes){NULL, 0}, count_row,
+                              &c, err));
+        if (c.count == c.limit)
+            continue;
+        *out = i;
+        *out_found = true;
+        c.limit = c.count; /* of the next ones only whether they are rarer */
+        if (c.limit == 0)
+            return CX_SUCCESS;
+    }
+    return CX_SUCCESS;
+}
+
+/* Memories with the rarest of the words; the others are looked for when a memory is read. */
 static cx_status read_word(range *r, cx_err *err)
 {
-    const size_t best = cx_words_query_best(r->what->words);
-    cx_str word = r->what->words->words[best];
-    uint8_t key[CX_WORD_SIZE_MAX + 1];
-    memcpy(key, word.data, word.size);
-    key[word.size] = 0;
-    return read_index(r, CX_MEMORY_WORD_KEY, key,
-                      word.size + (r->what->words->prefix[best] ? 0 : 1), err);
+    const cx_words_query *words = r->what->words;
+    size_t best = 0;
+    bool found = words->count == 1;
+    for (size_t limit = RARE_FIRST; !found && limit <= RARE_LAST; limit *= 8)
+        CX_TRY(find_rarest(r, limit, &best, &found, err));
+    const cx_memory_key key = word_key(words, found ? best : cx_words_query_best(words));
+    return read_range(r, &key, NULL, err);
 }
 
 static cx_status read_ranges(range *r, cx_err *err)

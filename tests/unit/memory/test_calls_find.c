@@ -347,8 +347,85 @@ CX_TEST(find_has_memory_for_the_best_alone)
     size_t count = 0;
     CHECK_STATUS(find(&kit, &what, &hits, &count), &kit.err);
     CHECK_INT(count, 5);
-    CHECK_INT(looks, 1);
+    CHECK_INT(looks, (MANY + 15) / 16);
     CHECK(counted.most < BYTES_MAX);
+    calls_done(&kit);
+}
+
+CX_TEST(find_by_words_looks_at_those_with_the_rarest)
+{
+    WITH_HOME(kit, "rarest");
+    enum { MANY = 100 };
+    unsigned looks = 0;
+    for (unsigned i = 0; i < MANY; i++)
+        (void)write_fact(&kit, i == 40 ? "everywhere owl" : "everywhere heron", "", 0);
+    kit.memory->options.looked = count_looks;
+    kit.memory->options.looked_arg = &looks;
+    kit.memory->options.ranked_max = 1;
+    cx_memory_find what = {.text = CX_STR("everywhere owl"), .limit = 5};
+    CHECK_FOUND(&kit, &what, "29 ");
+    CHECK_INT(looks, 1);
+    what.text = CX_STR("everywhere ow*");
+    CHECK_FOUND(&kit, &what, "29 ");
+    what.text = CX_STR("everywhere heron owl");
+    CHECK_FOUND(&kit, &what, "");
+    what.text = CX_STR("everywhere nothing owl");
+    CHECK_FOUND(&kit, &what, "");
+    CHECK_INT(looks, 3);
+    what.text = CX_STR("everywhere heron");
+    what.limit = 2;
+    CHECK_FOUND(&kit, &what, "64 63 ");
+    calls_done(&kit);
+}
+
+static void check_list(calls *kit, uint8_t type, const cx_id *after, size_t limit)
+{
+    const cx_memory_view *all, *few;
+    size_t all_count = 0, few_count = 0;
+    for (int with_dead = 0; with_dead < 2; with_dead++) {
+        kit->memory->options.ranked_max = 0;
+        CHECK_STATUS(cx_memory_list(kit->memory, type, with_dead, after, limit, &kit->arena, &all,
+                                    &all_count, &kit->err),
+                     &kit->err);
+        kit->memory->options.ranked_max = 48; /* three heads */
+        CHECK_STATUS(cx_memory_list(kit->memory, type, with_dead, after, limit, &kit->arena, &few,
+                                    &few_count, &kit->err),
+                     &kit->err);
+        REQUIRE(few_count == all_count);
+        for (size_t i = 0; i < all_count; i++)
+            CHECK(calls_same(&all[i].head.id, &few[i].head.id));
+    }
+}
+
+CX_TEST(list_of_a_rare_type_is_read_from_its_index)
+{
+    WITH_HOME(kit, "rare");
+    uint64_t state = cx_test_seed();
+    enum { MANY = 40 };
+    unsigned looks = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        cx_memory_write goal = {
+            .type = CX_TYPE_GOAL,
+            .data = calls_data(&kit, CX_TYPE_GOAL, "{\"statement\":\"g\",\"status\":\"active\"}")};
+        const bool rare = cx_test_random(&state) % 4 == 0;
+        cx_uri uri = rare ? calls_write(&kit, &goal) : write_fact(&kit, "x", "", 0);
+        if (cx_test_random(&state) % 5 == 0)
+            CHECK_STATUS(
+                cx_memory_redact_memory(kit.memory, &uri, CX_STR(""), CX_STR(""), &kit.err),
+                &kit.err);
+    }
+    for (uint64_t after = 0; after < MANY; after += 3) {
+        const cx_id id = fixture_id(after);
+        for (size_t limit = 1; limit < MANY; limit *= 3) {
+            check_list(&kit, CX_TYPE_GOAL, after == 0 ? NULL : &id, limit);
+            check_list(&kit, CX_TYPE_FACT, after == 0 ? NULL : &id, limit);
+            check_list(&kit, 0, after == 0 ? NULL : &id, limit);
+        }
+    }
+    kit.memory->options.looked = count_looks;
+    kit.memory->options.looked_arg = &looks;
+    check_list(&kit, CX_TYPE_GOAL, NULL, 10);
+    CHECK_INT(looks, 1); /* of the list with few heads */
     calls_done(&kit);
 }
 
