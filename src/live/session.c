@@ -318,6 +318,11 @@ cx_status cx_live_session_find(cx_home *home, cx_str name, cx_arena *arena, cx_l
         return cx_fail_at(err, CX_E_CONFLICT, "Ambiguous", CX_NO_OFFSET,
                           "several sessions begin with \"%.*s\": give more of the id",
                           (int)name.size, name.data);
+    if (count == 0)
+        return cx_fail(
+            err, CX_E_NOT_FOUND,
+            "no session of a coding agent is recorded: `cortex hook install AGENT` begins "
+            "with it, for sessions that start afterwards");
     if (match == NULL)
         return cx_fail(err, CX_E_NOT_FOUND, "no session \"%.*s\": `cortex session list` shows them",
                        (int)name.size, name.data);

@@ -365,13 +365,16 @@ static void put_neighbours(cx_buf *out, const cx_lattice_view *view, const char 
     cx_buf_add_byte(out, ']');
 }
 
-/* "at:FILE:LINE" of an imported record, which names it in the whole and in every part. */
-static void put_place(cx_buf *out, const cx_json *event)
+/* "at:FILE:LINE" of an imported record, which names it in the whole and in every part; *out_line is
+ * its line in the source, 0 for none. */
+static void put_place(cx_buf *out, const cx_json *event, uint64_t *out_line)
 {
     const cx_json *at =
         event == NULL ? NULL : cx_json_get_typed(event, CX_STR("at"), CX_JSON_OBJECT);
     const cx_json *place = at == NULL ? NULL : CX_JSON_GET(at, "line");
     uint64_t file = 0, number = 0;
+    if (place == NULL || !cx_json_uint64(place, out_line))
+        *out_line = 0;
     if (at != NULL && place == NULL)
         place = CX_JSON_GET(at, "index");
     if (place != NULL && cx_json_uint64(CX_JSON_GET(at, "file"), &file) &&
@@ -382,7 +385,8 @@ static void put_place(cx_buf *out, const cx_json *event)
         cx_buf_add_z(out, ",\"place\":null");
 }
 
-static cx_status put_event(cx_buf *out, const cx_lattice *lattice, cx_node which, cx_err *err)
+static cx_status put_event(cx_buf *out, const cx_lattice *lattice, cx_node which,
+                           uint64_t *out_line, cx_err *err)
 {
     cx_arena arena;
     cx_json source;
@@ -397,7 +401,7 @@ static cx_status put_event(cx_buf *out, const cx_lattice *lattice, cx_node which
     if (!cx_failed(status)) {
         cx_buf_add_z(out, ",\"event\":");
         cx_lattice_view_put_text(out, cx_buf_str(&text), CX_LATTICE_VIEW_WHOLE_BYTES);
-        put_place(out, event);
+        put_place(out, event, out_line);
     }
     cx_buf_done(&text);
     cx_arena_done(&arena);
@@ -457,6 +461,7 @@ cx_status cx_lattice_view_node(cx_buf *out, const cx_lattice_view *view, const c
 {
     const cx_lattice *lattice = view->lattice;
     cx_lattice_node_info info;
+    uint64_t source_line = 0;
     char scratch[64];
     cx_lattice_node(lattice, which, &info);
     cx_buf_add_byte(out, '{');
@@ -464,7 +469,7 @@ cx_status cx_lattice_view_node(cx_buf *out, const cx_lattice_view *view, const c
     CX_TRY(put_changes(out, states, which, err));
     cx_buf_printf(out, ",\"child_count\":%lu", (unsigned long)info.child_count);
     put_neighbours(out, view, "children", info.children, info.child_count);
-    CX_TRY(put_event(out, lattice, which, err));
+    CX_TRY(put_event(out, lattice, which, &source_line, err));
     put_findings(out, view->report, which);
     cx_buf_printf(out, ",\"fold\":%lu,\"fork\":\"%s\",\"hash\":",
                   (unsigned long)view->l.rows[view->row_of[which]].folded,
@@ -472,7 +477,8 @@ cx_status cx_lattice_view_node(cx_buf *out, const cx_lattice_view *view, const c
     cx_answer_str(out, cx_lattice_hash_text(lattice, which, scratch));
     cx_buf_printf(out,
                   ",\"in_graph\":%s,\"line\":%llu,\"lineage\":", info.in_graph ? "true" : "false",
-                  (unsigned long long)info.line);
+                  /* A history that was made in memory has no lines that anyone can open. */
+                  (unsigned long long)(lattice->path == NULL ? source_line : info.line));
     if (info.lineage == CX_NODE_NONE)
         cx_buf_add_z(out, "null");
     else

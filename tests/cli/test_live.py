@@ -108,6 +108,8 @@ AGENTS = {"claude": ("Bash", "command"), "codex": ("Bash", "command"),
 def keys_stay_unread_unless_the_policy_says_otherwise():
     with Place() as p:
         key = {"file_path": str(p.user / ".ssh/id_rsa")}
+        none = run(BIN, "session", "show", "--home", p.home, env=p.env)
+        check(none.returncode == 2 and b"no session of a coding agent" in none.stderr and b"hook install" in none.stderr, none)
         for session, members, answer in (("a", {}, no), ("b", {"write": ["src/"]}, no), ("c", {"read_deny": []}, yes),
                                          ("d", {"read_deny": ["secrets/"]}, yes)):
             p.policy(mode="enforce", **members)

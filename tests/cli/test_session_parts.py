@@ -150,6 +150,7 @@ def a_node_of_a_part_is_named_by_its_place_in_the_whole():
                 part = ask("part/4096/session/long/node", node=n)
                 whole = ask("session/long/node", node=n)
                 check(part["place"] == whole["place"] == "at:0:5000", part["place"], whole["place"])
+                check(part["line"] == whole["line"] == 5000, part["line"], whole["line"])
                 events = [json.loads(node["event"]["text"]) for node in (part, whole)]
                 for event in events:
                     del event["__seal"]
