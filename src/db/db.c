@@ -4,7 +4,9 @@
  * Settings, and why: WAL, so that readers do not wait for the writer; synchronous=NORMAL, so that a
  * loss of power may take the last transactions (the log brings them back) but never tears the file;
  * secure_delete, so that what was erased does not stay on free pages; below SQLite the unused part
- * of every page is wiped (wipe.c), where bytes of rows stay that have moved to another page.
+ * of every page is wiped (wipe.c), where bytes of rows stay that have moved to another page.  A
+ * file that is filled (CX_DB_FILL) has no readers and mostly new pages: it has a rollback journal,
+ * with only the pages that were there before a transaction, and synchronous=FULL.
  *
  * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile.
  *     Such a reader has a shared lock on the folder, which changes no byte; a writer that comes
@@ -26,6 +28,7 @@
 #include "base/api.h"
 #include "db/files.h"
 #include "db/files_internal.h"
+#include "db/rows.h"
 #include "db/wipe.h"
 #include "os/api.h"
 
@@ -53,6 +56,8 @@ struct cx_db {
     cx_file folder;          /* where the file lies, for the lock of D1 */
     char in_files[32];       /* the database of this connection that is in a cx_io; "" = none */
     bool writes_files;       /* .. and is written */
+    cx_db_rows *rows;        /* that are inserted now */
+    bool has_rows;           /* .. can be */
     _Atomic bool lent;       /* to the thread whose `borrowed` it is */
     cx_lock lending;
 };
@@ -228,19 +233,23 @@ static const char *writing_vfs(bool in_files)
     return in_files ? cx_db_wipe_register_over_files() : cx_db_wipe_register();
 }
 
+static bool writes_file(cx_db_mode mode)
+{
+    return mode == CX_DB_WRITE || mode == CX_DB_FILL;
+}
+
 static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_err *err)
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
-    flags |= mode == CX_DB_WRITE || mode == CX_DB_SCRATCH
-                 ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                 : SQLITE_OPEN_READONLY;
+    flags |= writes_file(mode) || mode == CX_DB_SCRATCH ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                                        : SQLITE_OPEN_READONLY;
     cx_buf uri;
     cx_buf_init(&uri, cx_alloc_default());
     cx_status status = CX_SUCCESS;
     if (mode != CX_DB_SCRATCH) {
         CX_TRY_GOTO(status, add_uri(path, &uri, err));
         if (db->in_files[0] != 0)
-            cx_buf_add_z(&uri, mode == CX_DB_WRITE ? "" : "?vfs=" CX_FILES_VFS);
+            cx_buf_add_z(&uri, writes_file(mode) ? "" : "?vfs=" CX_FILES_VFS);
         else if (mode == CX_DB_IMMUTABLE || mode == CX_DB_EXTERNAL)
             cx_buf_add_z(&uri, "?immutable=1");
         else if (mode == CX_DB_ALONE)
@@ -251,8 +260,8 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
         status = cx_fail_nomem(err);
         goto done;
     }
-    const char *files = mode == CX_DB_WRITE ? writing_vfs(db->in_files[0] != 0) : NULL;
-    if (mode == CX_DB_WRITE && files == NULL) {
+    const char *files = writes_file(mode) ? writing_vfs(db->in_files[0] != 0) : NULL;
+    if (writes_file(mode) && files == NULL) {
         status = cx_fail_nomem(err);
         goto done;
     }
@@ -346,14 +355,15 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
         (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         return cx_db_run(db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON;", err);
     }
-    if (mode != CX_DB_WRITE)
+    if (!writes_file(mode))
         return cx_db_run(db, "PRAGMA query_only=ON;", err);
     CX_TRY(cx_db_run(db, "PRAGMA auto_vacuum=NONE", err)); /* of a new file (W2 in wipe.c) */
-    CX_TRY(use_wal(db, "main", err));
-    CX_TRY(cx_db_run(db,
-                     "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
-                     "PRAGMA foreign_keys=OFF;",
-                     err));
+    CX_TRY(mode == CX_DB_FILL && db->in_files[0] == 0
+               ? cx_db_run(db, "PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=FULL;", err)
+               : use_wal(db, "main", err));
+    CX_TRY(cx_db_run(db, "PRAGMA secure_delete=ON; PRAGMA foreign_keys=OFF;", err));
+    if (mode == CX_DB_WRITE || db->in_files[0] != 0)
+        CX_TRY(cx_db_run(db, "PRAGMA synchronous=NORMAL", err));
     CX_TRY(set_cache(db, "main", CX_DB_CACHE_DEFAULT, err));
     if (db->in_files[0] != 0)
         return follow_files(db, err);
@@ -380,13 +390,12 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     cx_db *db = cx_alloc_new(cx_alloc_default(), sizeof *db);
     if (db == NULL)
         return cx_fail_nomem(err);
-    *db = (cx_db){.writes = mode == CX_DB_WRITE,
-                  .checkpoint_pages = CHECKPOINT_PAGES,
-                  .folder = CX_FILE_NONE};
+    *db = (cx_db){
+        .writes = writes_file(mode), .checkpoint_pages = CHECKPOINT_PAGES, .folder = CX_FILE_NONE};
     cx_lock_init(&db->lending);
     if (mode != CX_DB_SCRATCH && cx_db_in_files(path))
         note_files(db, "main");
-    else if (mode == CX_DB_WRITE || mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
+    else if (writes_file(mode) || mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
         db->folder = cx_share_open(path);
     cx_status status = CX_SUCCESS;
     if (mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
@@ -402,6 +411,12 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     }
     *out = db;
     return CX_SUCCESS;
+}
+
+cx_status cx_db_filled(cx_db *db, cx_err *err)
+{
+    CX_TRY(use_wal(db, "main", err));
+    return cx_db_run(db, "PRAGMA synchronous=NORMAL", err);
 }
 
 /* ATTACH of a URI, whose name is a value and so needs no quoting. */
@@ -786,6 +801,20 @@ bool cx_db_equal(const cx_db_statement *left, const cx_db_statement *right, int 
         return cx_db_int(left, column) == cx_db_int(right, column);
     return cx_str_eq(cx_bytes_str(cx_db_bytes(left, column)),
                      cx_bytes_str(cx_db_bytes(right, column)));
+}
+
+cx_status cx_db_insert_rows(cx_db *db, const char *table, size_t columns, cx_db_next_row *next,
+                            void *arg, cx_err *err)
+{
+    cx_status failed = CX_SUCCESS;
+    wait_until_ours(db);
+    int code = db->has_rows ? SQLITE_OK : cx_db_rows_register(db->handle, &db->rows);
+    db->has_rows = code == SQLITE_OK;
+    if (code == SQLITE_OK)
+        code = cx_db_rows_insert(db->handle, &db->rows, table, columns, next, arg, &failed, err);
+    if (cx_failed(failed))
+        return failed;
+    return code == SQLITE_OK ? CX_SUCCESS : fail_db(db, code, table, err);
 }
 
 int64_t cx_db_changes(const cx_db *db)

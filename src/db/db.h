@@ -16,6 +16,7 @@ typedef struct cx_db_statement cx_db_statement;
 
 typedef enum cx_db_mode {
     CX_DB_WRITE,     /* opens or makes the file */
+    CX_DB_FILL,      /* the same, of a file that only this process uses until cx_db_filled */
     CX_DB_READ,      /* must exist; never changes it; sees what a living writer commits */
     CX_DB_IMMUTABLE, /* must exist, without a living writer; not a byte is changed */
     CX_DB_ALONE,     /* the same with the write-ahead log that a killed writer left, unchanged */
@@ -88,6 +89,8 @@ CX_RESULT cx_db_begin(cx_db *db, cx_err *err); /* reading: one consistent view u
 /* Of a writer that fills a whole file: 256 MB may be in the write-ahead log before it is moved over
  * (16 MB else), so that a page which many transactions write is moved once. */
 void cx_db_write_in_bulk(cx_db *db);
+/* A file that was opened with CX_DB_FILL is as one of CX_DB_WRITE from here on; no transaction. */
+CX_RESULT cx_db_filled(cx_db *db, cx_err *err);
 CX_RESULT cx_db_begin_write(cx_db *db, cx_err *err);
 CX_RESULT cx_db_commit(cx_db *db, cx_err *err);
 void cx_db_rollback(cx_db *db); /* no transaction: nothing happens */
@@ -117,6 +120,26 @@ cx_str cx_db_text(const cx_db_statement *statement, int column);
 bool cx_db_is_null(const cx_db_statement *statement, int column);
 /* The same value, stored in the same way. */
 bool cx_db_equal(const cx_db_statement *left, const cx_db_statement *right, int column);
+
+typedef enum cx_db_type { CX_DB_NULL, CX_DB_INT, CX_DB_BYTES, CX_DB_TEXT } cx_db_type;
+
+/* A column of a row; bytes and text must live until the next row is asked for. */
+typedef struct cx_db_value {
+    cx_db_type type;
+    int64_t number;
+    cx_bytes bytes;
+} cx_db_value;
+
+#define CX_DB_COLUMNS_MAX 12
+/* Sets the columns of the next row, or *out_more to false. */
+typedef cx_status cx_db_next_row(void *arg, cx_db_value *columns, bool *out_more, cx_err *err);
+/*
+ * Inserts all rows that `next` gives into a table of that many columns, which costs less than a
+ * statement for each (rows.c), the least in the order of the table's key.  No key may be there
+ * already.  After a failure the transaction must be rolled back.
+ */
+CX_RESULT cx_db_insert_rows(cx_db *db, const char *table, size_t columns, cx_db_next_row *next,
+                            void *arg, cx_err *err);
 
 /* Rows changed by the last statement. */
 int64_t cx_db_changes(const cx_db *db);
