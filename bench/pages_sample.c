@@ -69,7 +69,7 @@ static cx_status add_keys(building *b, cx_page_builder *builder, uint64_t range,
 
 static cx_status build_range(building *b, uint64_t range, cx_err *err)
 {
-    const cx_page_sink sink = {b->pages, NULL, &b->moment, NULL};
+    const cx_page_sink sink = {b->pages, NULL, &b->moment, NULL, false};
     cx_page_builder *builder;
     const cx_page_item *made;
     size_t count;

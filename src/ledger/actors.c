@@ -633,6 +633,7 @@ cx_status cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err)
     actor->retained.count = 0;
     if (actor->info.snapshot_count != 0) {
         retained_scan scan = {home, actor};
+        CX_TRY(cx_home_merge_runs(home, err));
         CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("snap/")),
                              (cx_bytes){NULL, 0}, false, load_retained_snapshot, &scan, err));
     }

@@ -175,6 +175,14 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
     return cx_home_flush_end(home, err);
 }
 
+cx_status cx_home_merge_runs(cx_home *home, cx_err *err)
+{
+    if (home->store.runs == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_flush_end(home, err));
+    return cx_store_merge_waiting(&home->store, err);
+}
+
 cx_status cx_home_finish_derived(cx_home *home, cx_err *err)
 {
     CX_TRY(cx_home_flush_end(home, err));
@@ -199,7 +207,9 @@ static cx_status flush_until(cx_home *home, cx_position wanted, cx_err *err)
         return CX_SUCCESS; /* a reader's view was complete when it was opened */
     if (!home->flusher.started) {
         CX_TRY(cx_home_flush_end(home, err));
-        return nothing_to_flush(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
+        if (!nothing_to_flush(home))
+            CX_TRY(cx_home_flush_now(home, err));
+        return cx_store_merge_waiting(&home->store, err);
     }
     uint64_t limit_ms = home->options.flush_timeout_ms;
     uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);

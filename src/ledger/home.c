@@ -274,7 +274,7 @@ static cx_status make_private(const cx_home *home, cx_err *err)
 
 static cx_status open_store(cx_home *home, cx_store_mode mode, bool *out_stale, cx_err *err)
 {
-    if (mode == CX_STORE_WRITE || mode == CX_STORE_DERIVE)
+    if (mode == CX_STORE_WRITE || mode == CX_STORE_DERIVE || mode == CX_STORE_FILL)
         CX_TRY(make_private(home, err));
     CX_TRY(cx_store_open(home->db_path, mode, home->alloc, cx_io_seed(home->io),
                          cx_buf_str(&home->identity), &home->store, out_stale, err));
@@ -546,6 +546,15 @@ done:
     return CX_SUCCESS;
 }
 
+/* Of a part of a fleet every byte that is written goes to its database: no runs there. */
+static cx_status open_new_store(cx_home *home, bool in_file, bool *out_stale, cx_err *err)
+{
+    CX_TRY(open_store(home, in_file ? CX_STORE_FILL : CX_STORE_SCRATCH, out_stale, err));
+    return in_file && !cx_db_in_files(home->db_path)
+               ? cx_store_begin_runs(&home->store, home->io, home->db_path, err)
+               : CX_SUCCESS;
+}
+
 static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err *err)
 {
     bool stale = false;
@@ -555,11 +564,11 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
         if (home->db_path == NULL)
             return cx_fail_nomem(err);
     }
-    cx_store_mode mode = db_path == NULL ? CX_STORE_SCRATCH : CX_STORE_DERIVE;
-    cx_status status = open_store(home, mode, &stale, err);
+    cx_status status = open_new_store(home, db_path != NULL, &stale, err);
     if (status.code == CX_E_FORMAT && db_path != NULL) {
+        close_store(home);
         cx_home_remove_new_tables(home->io, home->path);
-        status = open_store(home, mode, &stale, err);
+        status = open_new_store(home, true, &stale, err);
     }
     CX_TRY(status);
     /* Tables that were begun for a longer log cannot be continued for this one. */

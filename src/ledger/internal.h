@@ -197,6 +197,8 @@ bool cx_home_is_flush_due(const cx_home *home);
 CX_RESULT cx_home_flush_aside(cx_home *home, cx_err *err);
 /* Waits for that; its failure. */
 CX_RESULT cx_home_flush_end(cx_home *home, cx_err *err);
+/* While deriving, before a range of records is read whose rows are not in the memtable. */
+CX_RESULT cx_home_merge_runs(cx_home *home, cx_err *err);
 /* Flushes what is left while deriving, and builds trees that wait (store_later.c). */
 CX_RESULT cx_home_finish_derived(cx_home *home, cx_err *err);
 

@@ -3,7 +3,8 @@
  *
  * B1  The new database is filled next to the old one, under its own name, and replaces it with one
  *     rename; until then the old one is unchanged.
- * B2  An interrupted run leaves a file with its position; the next run continues from there.
+ * B2  An interrupted rebuild leaves a file with its position, and runs (store_runs.c); the next one
+ *     continues from there.
  * B3  Manifests in the log must lead to the roots they name, and the old tables must be equal:
  *     differences are reported before anything is replaced.
  */
@@ -158,7 +159,7 @@ static void count_rows(rebuild *work)
 /* Removes a database and its side files, if they exist. */
 static void remove_database(const cx_io *io, const char *path)
 {
-    static const char *const endings[] = {"", "-wal", "-shm"};
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal", CX_RUNS_ENDING};
     char name[4096];
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (snprintf(name, sizeof name, "%s%s", path, endings[i]) < (int)sizeof name)
@@ -193,6 +194,14 @@ static cx_status check_alone(const cx_io *io, const char *new_path, cx_err *err)
                    side);
 }
 
+/* What was merged into the new tables is no longer needed; left there, it would stay for good. */
+static void remove_runs(const cx_io *io, const char *new_path)
+{
+    char side[4096 + 8];
+    (void)snprintf(side, sizeof side, "%s" CX_RUNS_ENDING, new_path);
+    (void)io->unlink(io, side);
+}
+
 /* Checkpoints the old database, so that it does not need its write-ahead log if we crash while
  * replacing it. */
 static void checkpoint_old_database(const char *old_path)
@@ -216,6 +225,7 @@ static cx_status replace_database(const cx_io *io, const char *path, const char 
     (void)snprintf(side, sizeof side, "%s-shm", old_path);
     (void)io->unlink(io, side);
     CX_TRY(check_alone(io, new_path, err));
+    remove_runs(io, new_path);
     int failed = io->rename(io, new_path, old_path);
     if (failed != 0)
         return cx_fail_os(err, -failed, "renaming %s to %s", new_path, old_path);

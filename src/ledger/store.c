@@ -5,8 +5,8 @@
  * S2  A row that is in no memtable is in the database, if it exists.
  * S3  Every row has a checksum: a damaged row is reported and never used.  Folds and trees have
  *     none: what is read of them must lead to the actor's row.
- * S4  A store that derives keeps a transaction open: its rows become durable with the next flush,
- *     or not at all.  A filter, if there is one, has every key in the database.
+ * S4  A store that derives keeps a transaction open: its rows become durable with a later flush, or
+ *     not at all.  A filter, if there is one, has every key in the database.
  * S5  A read view ends with the flush of a memtable: until then the rows that the view lacks are in
  *     that memtable.
  *
@@ -404,14 +404,18 @@ size_t cx_store_memtable_rows(const cx_store *store)
     return memtable->rows.count + memtable->entries.count + memtable->actors.count;
 }
 
-size_t cx_store_memtable_bytes(const cx_store *store)
+static size_t bytes_of(const cx_memtable *memtable)
 {
-    const cx_memtable *memtable = store->memtable;
     return memtable->arena.total_bytes + memtable->rows.capacity * sizeof *memtable->rows.items +
            memtable->entries.capacity * sizeof *memtable->entries.items +
            memtable->states.capacity * sizeof *memtable->states.items +
            memtable->hashes.capacity * sizeof *memtable->hashes.items +
            memtable->rows.count * 48; /* index: about that many bytes a row */
+}
+
+size_t cx_store_memtable_bytes(const cx_store *store)
+{
+    return bytes_of(store->memtable);
 }
 
 cx_status cx_store_start_flush(cx_store *store, cx_position end, cx_err *err)
@@ -438,6 +442,7 @@ void cx_store_flushed(cx_store *store)
     generation_close(store->alloc, store->flushing);
     store->flushing = NULL;
     store->aside.runs = false;
+    cx_store_runs_flushed(store);
 }
 
 /* --- writing to the database ----------------------------------------------------------------- */
@@ -471,7 +476,7 @@ static cx_status run_row(cx_db_statement *statement, const cx_row *row, cx_err *
 }
 
 /* Plans of erasures come and go without the log, so they are not counted. */
-static bool is_counted(const cx_row *row)
+bool cx_store_is_counted(const cx_row *row)
 {
     if (cx_history_is(row->key)) /* past/history.h G4 */
         return false;
@@ -479,11 +484,11 @@ static bool is_counted(const cx_row *row)
            !cx_str_starts(cx_bytes_str(row->key), CX_STR(CX_ERASE_PREFIX));
 }
 
-static cx_status write_row(cx_tables *tables, const cx_row *row, uint64_t *records, cx_err *err)
+cx_status cx_store_write_row(cx_tables *tables, const cx_row *row, uint64_t *records, cx_err *err)
 {
     CX_TRY(run_row(row->removed ? tables->remove : tables->put, row, err));
     const bool changed = cx_db_changes(tables->db) > 0;
-    if (changed && is_counted(row))
+    if (changed && cx_store_is_counted(row))
         *records = row->removed ? *records - 1 : *records + 1;
     return row->removed || changed ? CX_SUCCESS : run_row(tables->replace, row, err);
 }
@@ -580,13 +585,6 @@ static cx_status forget_covered(cx_store *store, const cx_memtable *generation, 
     return cx_db_execute(statement, err);
 }
 
-/* A row with the first bytes of its key, which nearly always decide the order. */
-typedef struct sorted_row {
-    int64_t actor;
-    uint64_t head; /* of the key */
-    const cx_row *row;
-} sorted_row;
-
 static uint64_t head_of_key(cx_bytes key)
 {
     uint64_t head = 0;
@@ -597,7 +595,7 @@ static uint64_t head_of_key(cx_bytes key)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const sorted_row *x = a, *y = b;
+    const cx_sorted_row *x = a, *y = b;
     if (x->actor != y->actor)
         return x->actor < y->actor ? -1 : 1;
     if (x->head != y->head)
@@ -605,40 +603,89 @@ static int compare_rows(const void *a, const void *b)
     return cx_str_cmp(cx_bytes_str(x->row->key), cx_bytes_str(y->row->key));
 }
 
+static cx_status write_into_table(cx_store *store, const cx_sorted_row *sorted, size_t count,
+                                  uint64_t *records, cx_err *err)
+{
+    CX_TRY(cx_store_merge_runs(store, records, err));
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(cx_store_write_row(&store->writing, sorted[i].row, records, err));
+    return CX_SUCCESS;
+}
+
 /* Sorted by key, so that neighbours in the table are written one after the other. */
 static cx_status write_sorted(cx_store *store, const cx_memtable *generation, uint64_t *records,
                               cx_err *err)
 {
-    size_t count = generation->rows.count, size = (count + 1) * sizeof(sorted_row);
-    sorted_row *sorted = cx_alloc_new(store->alloc, size);
+    size_t count = generation->rows.count, size = (count + 1) * sizeof(cx_sorted_row);
+    cx_sorted_row *sorted = cx_alloc_new(store->alloc, size);
     if (sorted == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
         const cx_row *row = &generation->rows.items[i];
-        sorted[i] = (sorted_row){row->actor, head_of_key(row->key), row};
+        sorted[i] = (cx_sorted_row){row->actor, head_of_key(row->key), row};
     }
     qsort(sorted, count, sizeof *sorted, compare_rows);
-    cx_status status = CX_SUCCESS;
-    for (size_t i = 0; i < count && !cx_failed(status); i++)
-        status = write_row(&store->writing, sorted[i].row, records, err);
+    cx_status status = cx_store_takes_run(store, count)
+                           ? cx_store_write_run(store, sorted, count, err)
+                           : write_into_table(store, sorted, count, records, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         status = note_record(store, sorted[i].row, err);
     cx_alloc_free(store->alloc, sorted, size);
     return status;
 }
 
+typedef struct entry_list {
+    const cx_memtable *memtable;
+    size_t next;
+} entry_list;
+
+/* cx_db_next_row */
+static cx_status next_entry(void *arg, cx_db_value *columns, bool *out_more, cx_err *err)
+{
+    entry_list *list = arg;
+    (void)err;
+    *out_more = list->next < list->memtable->entries.count;
+    if (!*out_more)
+        return CX_SUCCESS;
+    const cx_entry_row *row = &list->memtable->entries.items[list->next++];
+    const cx_bytes subject = cx_bytes_from(row->subject.bytes, sizeof row->subject.bytes);
+    const cx_db_value values[] = {
+        {.type = CX_DB_INT, .number = row->actor},
+        {.type = CX_DB_INT, .number = (int64_t)row->seq},
+        {.type = CX_DB_TEXT, .bytes = cx_str_bytes(row->kind)},
+        {.type = CX_DB_INT, .number = row->created_ns},
+        {.type = row->has_subject ? CX_DB_BYTES : CX_DB_NULL, .bytes = subject},
+        {.type = CX_DB_INT, .number = row->place.segment},
+        {.type = CX_DB_INT, .number = (int64_t)row->place.offset},
+        {.type = CX_DB_INT, .number = row->place.size_bytes},
+        {.type = CX_DB_BYTES, .bytes = cx_bytes_from(row->leaf.bytes, sizeof row->leaf.bytes)},
+        {.type = CX_DB_INT, .number = cx_store_sum_entry(row)},
+    };
+    memcpy(columns, values, sizeof values);
+    return CX_SUCCESS;
+}
+
+/* Where tables are derived from the first commit on, no entry is there already. */
+static cx_status write_entries(cx_store *store, const cx_memtable *generation, cx_err *err)
+{
+    entry_list list = {.memtable = generation};
+    if (store->shared && store->note_journal == NULL)
+        return cx_db_insert_rows(store->writing.db, "entry", 10, next_entry, &list, err);
+    for (size_t i = 0; i < generation->entries.count; i++) {
+        CX_TRY(note_journal(store, &generation->entries.items[i], err));
+        CX_TRY(write_entry(&store->writing, &generation->entries.items[i], err));
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_err *err)
 {
-    cx_tables *tables = &store->writing;
     cx_store_counters counters = store->counters;
     CX_TRY(write_sorted(store, generation, &counters.records, err));
     CX_TRY(store->later.on ? cx_store_write_later(store, generation, err)
                            : cx_store_write_states(store, generation, err));
     CX_TRY(cx_store_write_hashes(store, generation, &counters.hashes, err));
-    for (size_t i = 0; i < generation->entries.count; i++) {
-        CX_TRY(note_journal(store, &generation->entries.items[i], err));
-        CX_TRY(write_entry(tables, &generation->entries.items[i], err));
-    }
+    CX_TRY(write_entries(store, generation, err));
     for (size_t i = 0; i < generation->folds.count; i++)
         CX_TRY(write_fold(store, &generation->folds.items[i], err));
     counters.entries += generation->entries.count;
@@ -657,18 +704,33 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
     return put_position(store, store->identity, generation->end, &counters, err);
 }
 
+/* Of a store that derives (S4). */
+static cx_status commit_derived(cx_store *store, cx_err *err)
+{
+    CX_TRY(cx_store_sync_runs(store, err));
+    CX_TRY(cx_db_commit(store->writing.db, err));
+    store->uncommitted = 0;
+    return cx_db_begin_write(store->writing.db, err);
+}
+
+/* A commit of a file that is filled is some syncs: small flushes share one. */
+static bool stays_open(cx_store *store, const cx_memtable *generation)
+{
+    store->uncommitted += bytes_of(generation);
+    return store->holds_transaction || (store->runs != NULL && !cx_store_runs_merged(store) &&
+                                        store->uncommitted < store->commit_bytes);
+}
+
 cx_status cx_store_flush_memtable(cx_store *store, const cx_memtable *generation, cx_err *err)
 {
     cx_tables *tables = &store->writing;
     if (!store->derives)
         CX_TRY(cx_db_begin_write(tables->db, err));
     cx_status status = write_rows(store, generation, err);
-    if (!cx_failed(status) && store->holds_transaction)
+    if (!cx_failed(status) && stays_open(store, generation))
         return status;
     if (!cx_failed(status))
-        status = cx_db_commit(tables->db, err);
-    if (!cx_failed(status) && store->derives)
-        status = cx_db_begin_write(tables->db, err);
+        status = store->derives ? commit_derived(store, err) : cx_db_commit(tables->db, err);
     if (cx_failed(status))
         cx_db_rollback(tables->db);
     return status;
@@ -706,8 +768,7 @@ cx_status cx_store_flush_end(cx_store *store, cx_err *err)
 cx_status cx_store_keep(cx_store *store, cx_err *err)
 {
     CX_ASSERT(store->derives && store->holds_transaction);
-    CX_TRY(cx_db_commit(store->writing.db, err));
-    return cx_db_begin_write(store->writing.db, err);
+    return commit_derived(store, err);
 }
 
 cx_status cx_store_note_changes(cx_store *store, cx_err *err)
@@ -722,9 +783,26 @@ cx_status cx_store_note_changes(cx_store *store, cx_err *err)
 cx_status cx_store_finish_derived(cx_store *store, cx_err *err)
 {
     CX_ASSERT(store->derives);
+    CX_TRY(cx_store_merge_waiting(store, err));
     CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));
+    CX_TRY(cx_store_sync_runs(store, err));
     CX_TRY(cx_db_commit(store->writing.db, err));
+    CX_TRY(cx_db_filled(store->writing.db, err));
     return cx_db_begin_write(store->writing.db, err);
+}
+
+cx_status cx_store_merge_waiting(cx_store *store, cx_err *err)
+{
+    cx_store_counters counters = store->counters;
+    CX_ASSERT(store->runs == NULL || store->flushing == NULL);
+    CX_TRY(cx_store_merge_runs(store, &counters.records, err));
+    if (!cx_store_runs_merged(store))
+        return CX_SUCCESS;
+    CX_TRY(put_position(store, store->identity, store->flushed, &counters, err));
+    CX_TRY(commit_derived(store, err));
+    store->counters = counters;
+    cx_store_runs_flushed(store);
+    return CX_SUCCESS;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -856,6 +934,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
     store->flushed = (cx_position){0, 0};
     store->counters = none;
     store->sweeps = false;
+    cx_store_forget_runs(store);
     CX_TRY(prepare_actors(store, err));
     /* If there is no memory for the filter, every lookup goes to the database. */
     if (store->shared && store->filter == NULL)
@@ -909,12 +988,15 @@ static cx_status check_made(cx_db *db, cx_err *err)
 
 static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mode, cx_err *err)
 {
-    bool writes = mode == CX_STORE_WRITE || mode == CX_STORE_SCRATCH || mode == CX_STORE_DERIVE;
-    store->derives = mode == CX_STORE_DERIVE;
+    store->derives = mode == CX_STORE_DERIVE || mode == CX_STORE_FILL;
     store->shared = mode == CX_STORE_SCRATCH || store->derives;
+    const bool writes = mode == CX_STORE_WRITE || store->shared;
     if (writes)
-        CX_TRY(
-            open_writing(store, path, mode == CX_STORE_SCRATCH ? CX_DB_SCRATCH : CX_DB_WRITE, err));
+        CX_TRY(open_writing(store, path,
+                            mode == CX_STORE_SCRATCH ? CX_DB_SCRATCH
+                            : mode == CX_STORE_FILL  ? CX_DB_FILL
+                                                     : CX_DB_WRITE,
+                            err));
     if (store->derives) {
         cx_db_write_in_bulk(store->writing.db);
         CX_TRY(cx_db_begin_write(store->writing.db, err));
@@ -967,6 +1049,7 @@ void cx_store_close(cx_store *store)
         }
     }
     cx_store_end_deferred(store);
+    cx_store_end_runs(store);
     cx_db_finish(store->note_record);
     cx_db_finish(store->note_journal);
     if (store->writing.db != NULL) {

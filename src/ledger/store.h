@@ -142,6 +142,8 @@ typedef struct cx_store_later {
     cx_db_statement *put, *get;
 } cx_store_later;
 
+typedef struct cx_record_runs cx_record_runs; /* store_runs.c */
+
 typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
 
 typedef struct cx_store {
@@ -163,8 +165,11 @@ typedef struct cx_store {
     cx_store_counters flushing_counters; /* as of the end of `flushing`, once it is written */
     cx_store_aside aside;
     cx_store_later later;
-    cx_store_view view; /* of a store that another process writes to */
-    bool sweeps;        /* rows of the past are to be given back (past/history.h) */
+    cx_record_runs *runs; /* of a new file that is filled; NULL = none */
+    size_t uncommitted;   /* bytes of memtables flushed since the last commit, while deriving */
+    size_t commit_bytes;  /* .. of which so many share one, with runs */
+    cx_store_view view;   /* of a store that another process writes to */
+    bool sweeps;          /* rows of the past are to be given back (past/history.h) */
 } cx_store;
 
 typedef enum cx_store_mode {
@@ -173,7 +178,8 @@ typedef enum cx_store_mode {
     CX_STORE_IMMUTABLE,
     CX_STORE_ALONE,
     CX_STORE_SCRATCH, /* private; deleted at close */
-    CX_STORE_DERIVE   /* a file that only this process uses: one connection, long transactions */
+    CX_STORE_DERIVE,  /* a file that only this process uses: one connection, long transactions */
+    CX_STORE_FILL     /* the same, of a new file that is used when it is complete */
 } cx_store_mode;
 
 /* `identity` names data directory, format and derivers and outlives the store; *out_stale: the
@@ -312,6 +318,18 @@ bool cx_store_deferred_is_full(const cx_store *store);
 /* Within a flush: instead of cx_store_write_states; and after the rows of actors. */
 CX_RESULT cx_store_write_later(cx_store *store, const cx_memtable *memtable, cx_err *err);
 CX_RESULT cx_store_build_deferred(cx_store *store, cx_err *err);
+
+/* --- store_runs.c: rows of records, merged in the end ----------------------------------------- */
+
+/* What is added to the path of the tables. */
+#define CX_RUNS_ENDING "-runs"
+
+/* Of a store that derives into a file: flushes append their rows of records to a file next to it,
+ * and commits are fewer.  Goes on with what waits, if something does; CX_E_FORMAT when that cannot
+ * be read.  Between, only point reads see all rows. */
+CX_RESULT cx_store_begin_runs(cx_store *store, const cx_io *io, const char *path, cx_err *err);
+/* Before a range is read, or in the end; no flush may be under way. */
+CX_RESULT cx_store_merge_waiting(cx_store *store, cx_err *err);
 
 /* The position up to which the rows are true that a read view shows; the view must be wanted. */
 CX_RESULT cx_store_shown_position(cx_store *store, cx_position *out, cx_err *err);

@@ -42,6 +42,38 @@ CX_RESULT cx_store_write_past(cx_store *store, int64_t actor, uint64_t snapshot,
 /* An actor's row, with `trees`. */
 CX_RESULT cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err);
 
+/* Whether the row is one of those that are counted. */
+bool cx_store_is_counted(const cx_row *row);
+/* One row of table record: put, replaced or removed; counts in *records. */
+CX_RESULT cx_store_write_row(cx_tables *tables, const cx_row *row, uint64_t *records, cx_err *err);
+
+/* A row with the first bytes of its key, which nearly always decide the order. */
+typedef struct cx_sorted_row {
+    int64_t actor;
+    uint64_t head; /* of the key */
+    const cx_row *row;
+} cx_sorted_row;
+
+/* --- store_runs.c: rows of records that wait -------------------------------------------------- */
+
+/* Within a flush: whether so many rows become a run.  Otherwise runs that wait are merged first. */
+bool cx_store_takes_run(const cx_store *store, size_t rows);
+CX_RESULT cx_store_write_run(cx_store *store, const cx_sorted_row *rows, size_t count, cx_err *err);
+/* Puts the rows of all runs into the table, and counts them in *records. */
+CX_RESULT cx_store_merge_runs(cx_store *store, uint64_t *records, cx_err *err);
+/* Before a commit (W1). */
+CX_RESULT cx_store_sync_runs(cx_store *store, cx_err *err);
+/* The flush merged the runs: it must be committed before the next run is written. */
+bool cx_store_runs_merged(const cx_store *store);
+/* The flush is complete. */
+void cx_store_runs_flushed(cx_store *store);
+/* The newest row of that name in a run.  It is valid until the next call. */
+CX_RESULT cx_store_find_in_runs(cx_store *store, int64_t actor, cx_bytes key, cx_row *out,
+                                bool *out_there, cx_err *err);
+/* The tables were cleared. */
+void cx_store_forget_runs(cx_store *store);
+void cx_store_end_runs(cx_store *store);
+
 /* --- rows of a generation --------------------------------------------------------------------- */
 
 /* The key of a row in a memtable's index. */

@@ -88,6 +88,12 @@ cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
     const cx_row *row = cx_store_find_row(store->memtable, text, hash);
     if (row == NULL)
         row = cx_store_find_row(store->flushing, text, hash);
+    cx_row waiting;
+    if (row == NULL) {
+        bool there = false;
+        CX_TRY(cx_store_find_in_runs(store, actor, key, &waiting, &there, err));
+        row = there ? &waiting : NULL;
+    }
     if (row == NULL) {
         CX_TRY(cx_store_need_view(store, err));
         return read_row(&store->reading, actor, key, arena, out_value, out_found, err);

@@ -84,6 +84,55 @@ static cx_status emit_page(cx_page_builder *b, cx_page *page, cx_err *err)
                : cx_fail_nomem(err);
 }
 
+/* The leaves of a group's pages, one after the other. */
+typedef struct leaf_list {
+    const cx_page_builder *b;
+    cx_page *const *pages;
+    size_t page_count;
+    uint32_t item; /* of the first page */
+    cx_digest value[2];
+} leaf_list;
+
+/* cx_db_next_row.  An item that is written is not written again with its page. */
+static cx_status next_leaf(void *arg, cx_db_value *columns, bool *out_more, cx_err *err)
+{
+    leaf_list *list = arg;
+    const cx_pages_anchor *anchor = &list->b->anchor;
+    (void)err;
+    while (list->page_count != 0 && list->item == list->pages[0]->item_count) {
+        list->pages++;
+        list->page_count--;
+        list->item = 0;
+    }
+    *out_more = list->page_count != 0;
+    if (!*out_more)
+        return CX_SUCCESS;
+    cx_page_item *item = &list->pages[0]->items[list->item++];
+    item->change = PAGE_SAME;
+    list->value[0] = item->value;
+    list->value[1] = item->hash;
+    const size_t size = cx_page_leaf_size(anchor->scheme);
+    columns[0] = (cx_db_value){.type = CX_DB_INT, .number = (int64_t)anchor->tree};
+    columns[1] = (cx_db_value){.type = CX_DB_BYTES,
+                               .bytes = cx_bytes_from(item->key.bytes, sizeof item->key.bytes)};
+    columns[2] =
+        (cx_db_value){.type = CX_DB_BYTES, .bytes = cx_bytes_from(list->value[0].bytes, size)};
+    columns[3] =
+        (cx_db_value){.type = CX_DB_INT, .number = (int64_t)list->b->sink.moment->next_snapshot};
+    list->b->sink.pages->stats.rows_written++;
+    list->b->sink.pages->stats.row_bytes_written += sizeof item->key + size;
+    return CX_SUCCESS;
+}
+
+static cx_status write_leaves(cx_page_builder *b, cx_err *err)
+{
+    leaf_list list = {.b = b, .pages = b->levels[0].group, .page_count = b->levels[0].group_count};
+    b->sink.pages->stats.pages_written += list.page_count;
+    return list.page_count == 0
+               ? CX_SUCCESS
+               : cx_db_insert_rows(b->sink.pages->db, "leaf", 4, next_leaf, &list, err);
+}
+
 static cx_status emit_group(cx_page_builder *b, unsigned l, cx_err *err)
 {
     build_level *level = &b->levels[l];
@@ -91,7 +140,7 @@ static cx_status emit_group(cx_page_builder *b, unsigned l, cx_err *err)
     cx_page_item above[BUILD_GROUP];
     size_t count = level->group_count, done = 0;
     CX_TRY(cx_page_hash(pages, b->anchor.scheme, level->group, count, err));
-    cx_status status = CX_SUCCESS;
+    cx_status status = b->sink.no_rows && l == 0 ? write_leaves(b, err) : CX_SUCCESS;
     while (done < count && !cx_failed(status)) {
         cx_page *page = level->group[done];
         above[done++] = (cx_page_item){.key = page_prefix_key(page->prefix),
@@ -203,7 +252,7 @@ CX_RESULT cx_pages_build(cx_pages *pages, cx_pages_anchor *anchor, cx_pages_next
 {
     static const cx_digest absent = {{0}};
     const cx_pages_moment moment = {.next_snapshot = next_snapshot};
-    const cx_page_sink sink = {pages, NULL, &moment, NULL};
+    const cx_page_sink sink = {.pages = pages, .moment = &moment, .no_rows = !pages->repairing};
     cx_pages_anchor result = cx_pages_anchor_empty(anchor->tree, anchor->scheme);
     if (anchor->height != 0 || !cx_digest_eq(&anchor->root, &result.root))
         return cx_fail(err, CX_E_USAGE, "a tree that has keys is not built at once");

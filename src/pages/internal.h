@@ -279,7 +279,14 @@ typedef struct cx_page_sink {
     cx_page_store *own; /* or NULL: rows are written */
     const cx_pages_moment *moment;
     cx_page_made *made; /* of a repair, or NULL */
+    bool no_rows;       /* the tree has none yet */
 } cx_page_sink;
+
+/* Bytes of a leaf's row after its key. */
+static inline size_t cx_page_leaf_size(cx_scheme scheme)
+{
+    return (scheme == CX_SCHEME_MATRIX_1 ? 2 : 1) * sizeof(cx_digest);
+}
 
 /* Of the range of `depth` bits, up to items of level `top` (which are given back, not written), or,
  * for top < 0, of a whole tree. */

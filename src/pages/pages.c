@@ -144,7 +144,8 @@ CX_RESULT cx_pages_overlay_put(cx_pages_overlay *overlay, const cx_smt_pair *pai
                                cx_err *err)
 {
     static const cx_pages_moment no_moment = {.next_snapshot = 0};
-    const cx_page_sink sink = {overlay->pages, &overlay->store, &no_moment, NULL};
+    const cx_page_sink sink = {
+        .pages = overlay->pages, .own = &overlay->store, .moment = &no_moment};
     if (count > overlay->changes_left)
         return cx_fail(err, CX_E_LIMIT,
                        "more changes are waiting than fit into memory; flush first");

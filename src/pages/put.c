@@ -590,6 +590,6 @@ CX_RESULT cx_pages_put(cx_pages *pages, cx_pages_anchor *anchor, const cx_smt_pa
                        size_t count, const cx_pages_moment *moment, cx_err *err)
 {
     CX_ASSERT(!moment->has_newest || moment->newest < moment->next_snapshot);
-    const cx_page_sink sink = {pages, NULL, moment, NULL};
+    const cx_page_sink sink = {.pages = pages, .moment = moment};
     return cx_page_apply(&sink, anchor, pairs, count, err);
 }

@@ -265,7 +265,7 @@ CX_RESULT cx_pages_repair(cx_pages *pages, const cx_pages_anchor *anchor, uint8_
         status = cx_fail_nomem(err);
         goto done;
     }
-    const cx_page_sink sink = {pages, NULL, &moment, made};
+    const cx_page_sink sink = {.pages = pages, .moment = &moment, .made = made};
     CX_TRY_GOTO(status,
                 cx_page_builder_open(&sink, anchor, r->want.depth, level, &r->builder, err));
     pages->repairing = true;

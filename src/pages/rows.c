@@ -593,7 +593,7 @@ static cx_status write_leaf(cx_pages *pages, const cx_pages_anchor *anchor,
     cx_db_statement *s;
     bool is_new = item->change == PAGE_NEW;
     cx_digest value[2] = {item->value, item->hash};
-    size_t size = anchor->scheme == CX_SCHEME_MATRIX_1 ? sizeof value : sizeof value[0];
+    const size_t size = cx_page_leaf_size(anchor->scheme);
     if (!is_new)
         CX_TRY(keep_leaf(pages, anchor->tree, &item->key, moment, err));
     unsigned insert = pages->repairing ? SQL_REPAIR_LEAF : SQL_PUT_LEAF;

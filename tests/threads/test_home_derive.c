@@ -155,25 +155,68 @@ CX_TEST(home_damaged_pages_seen_by_several_threads)
     kit_done(&k);
 }
 
-CX_TEST(home_rebuilt_by_several_threads)
+static void check_rebuilt_by_all(kit *k)
 {
-    kit k;
     cx_buf before, after;
-    REQUIRE(kit_init(&k, "derive_rebuild", CX_SCHEME_MATRIX_1));
-    fill(&k);
     cx_buf_init(&before, cx_alloc_default());
-    CHECK(kit_rows(k.path, &before));
+    CHECK(kit_rows(k->path, &before));
     for (size_t i = 0; i < CX_COUNT_OF(thread_counts); i++) {
         const cx_home_options options = few_actors(thread_counts[i]);
         cx_rebuild_result result;
-        kit_remove_tables(k.path);
-        CHECK_STATUS(cx_home_rebuild(k.path, &options, CX_REBUILD, &result, &k.err), &k.err);
+        kit_remove_tables(k->path);
+        CHECK_STATUS(cx_home_rebuild(k->path, &options, CX_REBUILD, &result, &k->err), &k->err);
         cx_buf_init(&after, cx_alloc_default());
-        CHECK(kit_rows(k.path, &after));
+        CHECK(kit_rows(k->path, &after));
         CHECK(cx_str_eq(cx_buf_str(&before), cx_buf_str(&after)));
         cx_buf_done(&after);
     }
     cx_buf_done(&before);
+}
+
+CX_TEST(home_rebuilt_by_several_threads)
+{
+    kit k;
+    REQUIRE(kit_init(&k, "derive_rebuild", CX_SCHEME_MATRIX_1));
+    fill(&k);
+    check_rebuilt_by_all(&k);
+    kit_done(&k);
+}
+
+/* So many rows that a flush of three actors is a run (ledger/store_runs.c). */
+static void put_rows(kit *k, const char *actor, unsigned number)
+{
+    enum { ROWS = 1500 };
+    cx_txn *txn;
+    char key[32], value[32];
+    const cx_entry_draft draft = {.kind = CX_STR("raw"),
+                                  .created_at_ns = (int64_t)number,
+                                  .payload = cx_str_bytes(CX_STR("many rows"))};
+    CHECK_STATUS(cx_txn_begin(k->home, cx_str_z(actor), &txn, &k->err), &k->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &k->err), &k->err);
+    for (unsigned i = 0; i < ROWS; i++) {
+        (void)snprintf(key, sizeof key, "many/%u", (i * 7919 + number * 500) % 20000);
+        (void)snprintf(value, sizeof value, "%u of %u", i, number);
+        CHECK_STATUS(cx_txn_put(txn, cx_str_bytes(cx_str_z(key)), cx_str_bytes(cx_str_z(value)),
+                                false, &k->err),
+                     &k->err);
+    }
+    CHECK_STATUS(cx_txn_commit(txn, &k->err), &k->err);
+}
+
+/* Actors are read from runs by one thread while another writes the next one. */
+CX_TEST(home_rebuilt_by_several_threads_from_runs)
+{
+    kit k;
+    char name[32];
+    REQUIRE(kit_init(&k, "derive_runs", CX_SCHEME_CORTEX_1));
+    for (unsigned number = 0; number < 24; number++) {
+        (void)snprintf(name, sizeof name, "agent-%u", number % 7);
+        put_rows(&k, name, number);
+        if (number == 17)
+            kit_fill(&k);
+    }
+    kit_close(&k);
+    check_rebuilt_by_all(&k);
     kit_done(&k);
 }
 
