@@ -2,6 +2,7 @@
  * test_runs.c - rows of records that wait in runs are read as rows of the table, and become the
  * rows that each flush alone would have written, also when the tables were closed between.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -21,9 +22,42 @@ typedef struct side {
 
 static cx_err err;
 
+/* Calls of the file of runs, of which one kind fails. */
+typedef enum failing { FAILS_NOTHING, FAILS_OPEN, FAILS_WRITE, FAILS_SYNC, FAILS_COUNT } failing;
+static failing fails;
+
+static int open_or_fail(const cx_io *io, const char *path, unsigned flags, cx_file *out)
+{
+    return fails == FAILS_OPEN ? -EACCES : cx_io_system()->open(io, path, flags, out);
+}
+
+static int64_t write_or_fail(const cx_io *io, cx_file file, const void *data, size_t size,
+                             uint64_t offset)
+{
+    /* Half of it is there, as on a full disk. */
+    if (fails == FAILS_WRITE && offset != 0)
+        return -ENOSPC;
+    return cx_io_system()->pwrite(io, file, data, fails == FAILS_WRITE ? size / 2 : size, offset);
+}
+
+static int sync_or_fail(const cx_io *io, cx_file file, bool data_only)
+{
+    return fails == FAILS_SYNC ? -EIO : cx_io_system()->sync(io, file, data_only);
+}
+
+static const cx_io *io_of_runs(void)
+{
+    static cx_io io;
+    io = *cx_io_system();
+    io.open = open_or_fail;
+    io.pwrite = write_or_fail;
+    io.sync = sync_or_fail;
+    return &io;
+}
+
 static cx_status begin_runs(side *s)
 {
-    CX_TRY(cx_store_begin_runs(&s->store, cx_io_system(), s->path, &err));
+    CX_TRY(cx_store_begin_runs(&s->store, io_of_runs(), s->path, &err));
     s->store.commit_bytes = 1; /* each flush is committed */
     return CX_SUCCESS;
 }
@@ -67,7 +101,7 @@ static cx_bytes key_of(uint64_t number, uint8_t out[32])
 }
 
 /* One in six is a removal; one in a thousand does not fit into a part. */
-static void put_random(side sides[2], uint64_t *random)
+static void put_random(side *sides, uint64_t *random, size_t count)
 {
     static uint8_t value[40000];
     uint8_t bytes[32];
@@ -82,7 +116,7 @@ static void put_random(side sides[2], uint64_t *random)
         with.value =
             cx_bytes_from(value, draw % 1000 == 0 ? sizeof value : (size_t)(draw >> 32) % 60);
     }
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < count; i++)
         CHECK_STATUS(cx_store_put(&sides[i].store, &with, &err), &err);
 }
 
@@ -176,7 +210,7 @@ CX_TEST(runs_are_read_and_become_the_rows_of_each_flush)
         /* Small ones come before the first run, between runs, and after a range was read. */
         const bool small = flush == 0 || flush == 35 || flush % 5 == 4;
         for (size_t i = 0; i < (small ? SMALL : LARGE); i++)
-            put_random(sides, &random);
+            put_random(sides, &random, 2);
         flush_sides(sides, flush + 1);
         check_reads(sides, &random);
         const int64_t waiting = ask(&sides[0], WAITING);
@@ -217,10 +251,10 @@ CX_TEST(runs_are_merged_when_there_are_too_many)
     int64_t before = 0;
     make_sides(sides, folder);
     for (size_t i = 0; i < LARGE; i++)
-        put_random(sides, &random);
+        put_random(sides, &random, 2);
     for (uint64_t flush = 0; flush < 90; flush++) {
         for (size_t i = 0; i < SMALL; i++)
-            put_random(sides, &random);
+            put_random(sides, &random, 2);
         flush_sides(sides, flush + 1);
         const int64_t waiting = ask(&sides[0], WAITING);
         fewer = fewer || waiting < before;
@@ -228,9 +262,55 @@ CX_TEST(runs_are_merged_when_there_are_too_many)
         check_reads(sides, &random);
         /* Runs come again when a flush is large. */
         for (size_t i = 0; i < LARGE && waiting == 0; i++)
-            put_random(sides, &random);
+            put_random(sides, &random, 2);
     }
     CHECK(fewer && before != 0);
+    CHECK_STATUS(cx_store_merge_waiting(&sides[0].store, &err), &err);
+    check_same(sides);
+    for (size_t s = 0; s < 2; s++)
+        cx_store_close(&sides[s].store);
+    folder_remove(folder);
+}
+
+/* Nothing is committed of a flush whose run is not in the file: the next process begins before
+ * it. */
+CX_TEST(runs_that_cannot_be_written_are_told)
+{
+    char folder[FOLDER_PATH_SIZE];
+    uint64_t random = cx_test_seed();
+    static side sides[2];
+    make_sides(sides, folder);
+    for (uint64_t commit = 0; commit < FAILS_COUNT; commit++) {
+        cx_store *store = &sides[0].store;
+        for (fails = FAILS_WRITE; commit != 0 && fails < FAILS_COUNT; fails++) {
+            const uint64_t same = random;
+            for (size_t i = 0; i < LARGE; i++)
+                put_random(&sides[0], &random, 1);
+            CHECK_STATUS(cx_store_start_flush(store, (cx_position){commit + 1, 0}, &err), &err);
+            CHECK_INT(cx_store_flush_memtable(store, store->flushing, &err).code, CX_E_IO);
+            cx_store_close(store);
+            const failing failed = fails;
+            fails = FAILS_NOTHING;
+            open_side(&sides[0], false);
+            CHECK_INT(store->flushed.commit, commit);
+            check_reads(sides, &random);
+            fails = failed;
+            random = same;
+        }
+        fails = FAILS_NOTHING;
+        for (size_t i = 0; i < LARGE; i++)
+            put_random(sides, &random, 2);
+        flush_sides(sides, commit + 1);
+    }
+    cx_store_close(&sides[0].store);
+    fails = FAILS_OPEN;
+    bool stale = false;
+    CHECK_STATUS(cx_store_open(sides[0].path, CX_STORE_FILL, cx_alloc_default(), 7, IDENTITY,
+                               &sides[0].store, &stale, &err),
+                 &err);
+    CHECK_INT(begin_runs(&sides[0]).code, CX_E_DENIED);
+    fails = FAILS_NOTHING;
+    CHECK_STATUS(begin_runs(&sides[0]), &err);
     CHECK_STATUS(cx_store_merge_waiting(&sides[0].store, &err), &err);
     check_same(sides);
     for (size_t s = 0; s < 2; s++)
@@ -257,7 +337,7 @@ CX_TEST(runs_that_are_damaged_are_told)
     static side sides[2];
     make_sides(sides, folder);
     for (size_t i = 0; i < LARGE; i++)
-        put_random(sides, &random);
+        put_random(sides, &random, 2);
     flush_sides(sides, 1);
     CHECK_INT(ask(&sides[0], WAITING), 1);
     (void)snprintf(path, sizeof path, "%s-runs", sides[0].path);
