@@ -290,18 +290,32 @@ bool cx_sandbox_has_config(const cx_sandbox_spec *spec, unsigned layers)
     return spec->git != NULL && spec->git->config.data != NULL && (layers & CX_SANDBOX_FILES) != 0;
 }
 
+static void hide_file(arg_list *w, const char *folder, const char *name)
+{
+    cx_facts facts;
+    const char *path = cx_arena_printf(w->arena, "%s/%s", folder, name).data;
+    w->failed |= path == NULL;
+    if (path != NULL && !cx_failed(cx_path_facts(path, false, &facts, NULL)) &&
+        facts.kind == CX_FILE_REGULAR)
+        add_args3(w, "--ro-bind", "/dev/null", path);
+}
+
 /* flock(2) needs no right to write: who can open the lock of the work trees keeps other runs of the
  * repository from beginning and merging.  config.worktree may have what the configuration has. */
-static void hide_git_files(arg_list *w, const cx_sandbox_git *git)
+static void hide_git_files(arg_list *w, const places *all, const cx_sandbox_git *git)
 {
-    static const char *const names[] = {"cortex-worktrees.lock", "config.worktree"};
-    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+    for (size_t i = 0; i < all->list.count; i++) {
         cx_facts facts;
-        const char *path = cx_arena_printf(w->arena, "%s/%s", git->common_dir, names[i]).data;
-        w->failed |= path == NULL;
-        if (path != NULL && !cx_failed(cx_path_facts(path, false, &facts, NULL)))
-            add_args3(w, "--ro-bind", "/dev/null", path);
+        const char *own = cx_arena_printf(w->arena, "%s/.git", all->list.items[i].path).data;
+        w->failed |= own == NULL;
+        if (own != NULL && all->list.items[i].as != VIEW_HIDE &&
+            !cx_failed(cx_path_facts(own, false, &facts, NULL)) && facts.kind == CX_FILE_FOLDER)
+            hide_file(w, own, "cortex-worktrees.lock");
     }
+    if (git == NULL)
+        return;
+    hide_file(w, git->common_dir, "cortex-worktrees.lock");
+    hide_file(w, git->common_dir, "config.worktree");
 }
 
 static void show_config(arg_list *w, const cx_sandbox_git *git)
@@ -367,8 +381,7 @@ static cx_status add_bwrap(arg_list *w, const cx_sandbox *box, const cx_sandbox_
     add_args2(w, "--dir", SANDBOX_HOME);
     add_args3(w, "--ro-bind", box->inner->program, SANDBOX_LAUNCHER_PATH);
     show_places(w, all);
-    if (spec->git != NULL)
-        hide_git_files(w, spec->git);
+    hide_git_files(w, all, spec->git);
     if (cx_sandbox_has_config(spec, CX_SANDBOX_FILES))
         show_config(w, spec->git);
     add_args2(w, "--remount-ro", "/");

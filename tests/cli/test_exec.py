@@ -237,6 +237,16 @@ def directories_of_git_are_never_writable(p):
 
 
 @sandboxed
+def the_lock_of_the_work_trees_is_not_held(p):
+    check(subprocess.run(["git", "init", "-q", p.work / "repo"], check=False).returncode == 0)
+    (p.work / "repo/.git/cortex-worktrees.lock").touch()
+    hold = "(exec 9<.git/cortex-worktrees.lock; flock -n 9) && echo held; git status >/dev/null && echo read"
+    for options in ([], ["--read-only"]):
+        done = expect(p.exec(*options, "--", "sh", "-c", hold, cwd=p.work / "repo"), 0)
+        check(done.stdout == b"read\n", done.stdout, done.stderr)
+
+
+@sandboxed
 def a_planted_bare_repository_is_told(p):
     expect(p.exec("--", "git", "init", "-q", "--bare", "."), 0, err="HEAD, which other programs obey")
     check(p.entries("exec.end")[-1]["made"] == [str(p.work / "HEAD")], p.entries("exec.end")[-1])
