@@ -469,6 +469,30 @@ static cx_str canonical_text(cx_import_content *content, const cx_json *value)
     return text;
 }
 
+/* Items with more than a text, such as documents with their ids and scores: no blocks, no parts of
+ * Gemini and no messages.  Their text alone would leave out the rest. */
+static bool is_data(const cx_json *list)
+{
+    static const char *const known[] = {"type",
+                                        "role",
+                                        "thought",
+                                        "functionCall",
+                                        "function_call",
+                                        "functionResponse",
+                                        "inlineData",
+                                        "function_response",
+                                        "inline_data",
+                                        "fileData",
+                                        "image_url",
+                                        "tool.name",
+                                        NULL};
+    for (uint32_t i = 0; list->type == CX_JSON_ARRAY && i < list->count; i++)
+        if (list->items[i].type == CX_JSON_OBJECT && list->items[i].count > 1 &&
+            first_of(&list->items[i], known) == NULL)
+            return true;
+    return false;
+}
+
 cx_str cx_import_plain_text(cx_import_content *content, const cx_json *value)
 {
     cx_import_content inner;
@@ -476,6 +500,8 @@ cx_str cx_import_plain_text(cx_import_content *content, const cx_json *value)
         return (cx_str){NULL, 0};
     if (value->type == CX_JSON_STRING)
         return cx_json_text(value);
+    if (is_data(value))
+        return canonical_text(content, value);
     cx_import_content_begin(&inner, content->arena, content->alloc, content->derived);
     if (value->type == CX_JSON_ARRAY || cx_json_get_str(value, CX_STR("type")).size != 0)
         cx_import_say_blocks(&inner, value);
@@ -502,7 +528,7 @@ static void put_text(cx_import_content *content, cx_json_list *event, const char
 /* What the answer says: its text; JSON that is no text stays JSON. */
 static cx_json result_value(cx_import_content *content, const cx_import_said *said)
 {
-    if (said->result.type != CX_JSON_ARRAY)
+    if (said->result.type != CX_JSON_ARRAY || is_data(&said->result))
         return said->result;
     return cx_json_make_str(cx_import_plain_text(content, &said->result));
 }

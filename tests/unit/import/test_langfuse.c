@@ -20,6 +20,24 @@ CX_TEST(langfuse_the_trace_stays_on_the_file_node)
     imported_done(&in);
 }
 
+/* A list of documents is data: their texts alone would leave out ids and scores. */
+CX_TEST(langfuse_results_that_are_data_stay_json)
+{
+    imported in;
+    import_text(&in, "langfuse",
+                "[{\"type\":\"TOOL\",\"id\":\"1\",\"parentObservationId\":null,\"name\":\"find\","
+                "\"output\":[{\"id\":7,\"text\":\"a\"},{\"text\":\"b\"}]},"
+                "{\"type\":\"TOOL\",\"id\":\"2\",\"parentObservationId\":null,\"name\":\"say\","
+                "\"output\":[{\"type\":\"text\",\"text\":\"a\"},{\"text\":\"b\"}]}]");
+    REQUIRE(in.count == 3);
+    CHECK_STR(node_text(&in, 1, "/event/result/0/id"), "7");
+    CHECK_STR(node_text(&in, 1, "/event/result/1/text"), "b");
+    CHECK_STR(node_text(&in, 1, "/state_delta/memory/tool/find/last/result"),
+              "[{\"id\":7,\"text\":\"a\"},{\"text\":\"b\"}]");
+    CHECK_STR(node_text(&in, 2, "/event/result"), "a\n\nb");
+    imported_done(&in);
+}
+
 CX_TEST(langfuse_roots_are_children_of_the_file)
 {
     imported in;
