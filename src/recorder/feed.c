@@ -20,6 +20,7 @@
 
 /* Frames in one transaction. */
 #define FRAMES_AT_ONCE 4096
+#define LINKS_EVERY 4096 /* frames */
 #define POLL_MS 200
 #define RETRY_MS 1000
 #define UPKEEP_NS UINT64_C(3600000000000)
@@ -36,7 +37,9 @@ typedef struct feed {
     cx_trust_store
         store; /* the keys as the first `index_otlp_entries` of their journal made them */
     uint64_t index_otlp_entries;
-    bool erased; /* something was, since the links were told */
+    bool erased;       /* something was, since the links were told */
+    bool linked;       /* the links were read on once .. */
+    uint64_t unlinked; /* .. and so many frames were fed since */
 } feed;
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -342,6 +345,7 @@ static cx_status feed_frames(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
         CX_ASSERT(i == 0 ||
                   cx_position_before(at, item.position_after)); /* F2: the position advances */
         at = item.position_after;
+        f->unlinked++;
     }
     f->at = at;
     return CX_SUCCESS;
@@ -536,6 +540,25 @@ static cx_status maintain_index(feed *f, uint64_t *last_ns, cx_err *err)
     return cx_index_refresh(f->index, &count, err);
 }
 
+/* What is to be indexed comes first. */
+static bool has_more_to_do(void *arg)
+{
+    const feed *f = arg;
+    return is_stopping(f->recorder) || cx_home_durable(f->recorder->home) > f->at.commit;
+}
+
+/* After many frames, so that what opens links has few to read, and a few frames cost nothing. */
+static void read_links(feed *f)
+{
+    bool end = false;
+    if (f->linked && f->unlinked < LINKS_EVERY)
+        return;
+    cx_status status = cx_links_read_on(f->recorder->home, has_more_to_do, f, &end, NULL);
+    f->linked = cx_failed(status) || end; /* else it goes on when there is time */
+    if (f->linked)
+        f->unlinked = 0;
+}
+
 static void feed_until_failure(cx_recorder *recorder)
 {
     feed f;
@@ -548,8 +571,10 @@ static void feed_until_failure(cx_recorder *recorder)
         if (cx_failed(status) || is_stopping(recorder))
             break;
         status = maintain_index(&f, &last_upkeep_ns, &failure);
-        if (!cx_failed(status))
-            wait_for_more(&f);
+        if (cx_failed(status))
+            break;
+        read_links(&f);
+        wait_for_more(&f);
     }
     if (cx_failed(status))
         note_failure(recorder, &failure);

@@ -9,9 +9,10 @@
  *     run    -> commit               final_commit of its seal
  *
  * HOME/links.db says where the entries are that link; cx_links_open reads the log on from where it
- * ended, and what an entry links is read from the entry.  They are names, not objects: the target
- * of a link need not exist.  The file is derived and never believed: it can hide links, as can
- * every process that writes to the data directory, but not make any.  Used by one thread at a time.
+ * ended (a server does so before), and what an entry links is read from the entry.  They are names,
+ * not objects: the target of a link need not exist.  The file is derived and never believed: it can
+ * hide links, as can every process that writes to the data directory, but not make any.  Used by
+ * one thread at a time.
  */
 #ifndef CX_RECORDER_LINKS_H
 #define CX_RECORDER_LINKS_H
@@ -77,6 +78,11 @@ typedef struct cx_links cx_links;
 CX_RESULT cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx_err *err);
 CX_RESULT cx_links_refresh(cx_links *links, cx_err *err);
 void cx_links_close(cx_links *links); /* NULL is fine */
+
+/* Brings HOME/links.db up to the log, so that no question has to; nothing where there can be no
+ * such file.  In steps of some ten milliseconds, until `stop` asks it to end (*out_end false). */
+CX_RESULT cx_links_read_on(cx_home *home, bool (*stop)(void *arg), void *arg, bool *out_end,
+                           cx_err *err);
 
 typedef struct cx_links_question {
     bool to; /* where links end, else where they begin */

@@ -103,6 +103,9 @@ struct cx_links {
     bool has_last, dropped;
     cx_arena arena_of_last;
     cx_arena_mark no_last;
+    bool (*stop)(void *arg); /* asked after a step; NULL = the log is read to its end */
+    void *stop_arg;
+    bool stopped;
 };
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -481,8 +484,10 @@ cx_status cx_links_refresh(cx_links *links, cx_err *err)
     }
     cx_status status = CX_SUCCESS;
     end = good && links->at.commit == cx_home_durable(links->home) && links->at.frames == 0;
-    while (!end && !cx_failed(status))
+    while (!end && !links->stopped && !cx_failed(status)) {
         status = read_on(links, &r, &end, err);
+        links->stopped = !end && links->stop != NULL && links->stop(links->stop_arg);
+    }
     cx_tail_end(r.tail);
     if (cx_failed(status) || !links->dropped || !links->in_file)
         return status;
@@ -644,18 +649,26 @@ const char *cx_links_path(const char *home_path, cx_arena *arena)
     return cx_arena_printf(arena, "%s/links.db", home_path).data;
 }
 
-cx_status cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx_err *err)
+static cx_links *new_links(cx_home *home, const cx_alloc *alloc)
 {
     alloc = alloc == NULL ? cx_alloc_default() : alloc;
     cx_links *links = cx_alloc_zeroed(alloc, 1, sizeof *links);
     if (links == NULL)
-        return cx_fail_nomem(err);
+        return NULL;
     links->home = home;
     links->alloc = alloc;
     cx_arena_init(&links->arena, alloc, 0);
     cx_arena_init(&links->arena_of_last, alloc, 0);
     links->no_last = cx_arena_mark_now(&links->arena_of_last);
     cx_home_id(home, links->home_id);
+    return links;
+}
+
+cx_status cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx_err *err)
+{
+    cx_links *links = new_links(home, alloc);
+    if (links == NULL)
+        return cx_fail_nomem(err);
     cx_status status = open_file_or_none(links, err);
     if (cx_failed(status)) {
         cx_links_close(links);
@@ -663,6 +676,28 @@ cx_status cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx
     }
     *out = links;
     return CX_SUCCESS;
+}
+
+cx_status cx_links_read_on(cx_home *home, bool (*stop)(void *arg), void *arg, bool *out_end,
+                           cx_err *err)
+{
+    cx_arena arena;
+    cx_links *links = new_links(home, NULL);
+    if (links == NULL)
+        return cx_fail_nomem(err);
+    links->stop = stop;
+    links->stop_arg = arg;
+    cx_arena_init(&arena, links->alloc, 0);
+    const char *path = cx_links_path(cx_home_path(home), &arena);
+    cx_status status = CX_SUCCESS;
+    if (path == NULL)
+        status = cx_fail_nomem(err);
+    else if (!cx_db_in_files(path) && may_have_file(path, cx_home_path(home)))
+        status = open_database(links, path, err);
+    *out_end = !links->stopped;
+    cx_links_close(links);
+    cx_arena_done(&arena);
+    return status;
 }
 
 cx_status cx_links_forget_erased(cx_home *home, cx_err *err)

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "db/api.h"
 #include "memory/memory.h"
 #include "recorder/internal.h"
+#include "recorder/links.h"
 #include "tests/support/recorder_fixture.h"
 
 static cx_index *open_index(fixture *s)
@@ -409,6 +411,44 @@ CX_TEST(feed_by_a_thread)
     cx_recorder_feed_get_status(s.recorder, &status);
     CHECK(status.running && !status.away);
     CHECK(status.index_commits >= status.log_commits);
+    fixture_done(&s);
+}
+
+/* Where links.db has been read to, or 0. */
+static uint64_t linked_commit(fixture *s)
+{
+    cx_db *db = NULL;
+    cx_db_statement *select;
+    bool row = false;
+    uint64_t at = 0;
+    if (cx_failed(cx_db_open(cx_links_path(s->path, &s->arena), CX_DB_READ, &db, NULL)))
+        return 0;
+    if (!cx_failed(cx_db_prepare(db, "SELECT position_commit FROM at", &select, NULL))) {
+        if (!cx_failed(cx_db_step(select, &row, NULL)) && row)
+            at = (uint64_t)cx_db_int(select, 0);
+        cx_db_finish(select);
+    }
+    cx_db_close(db);
+    return at;
+}
+
+CX_TEST(feed_reads_links_on_before_they_are_asked_for)
+{
+    fixture s;
+    maker m;
+    static const maker_options trace_options = MAKER_OPTIONS_INIT;
+    fixture_init(&s, "feed-links", NULL);
+    maker_init(&m, "alpha");
+    fixture_trust(&s, &m);
+    for (unsigned i = 0; i < 5; i++)
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &trace_options), "generic"),
+                  CX_INTAKE_STORED);
+    CHECK_INT(linked_commit(&s), 0);
+    const char *path = cx_recorder_index_path(s.path, &s.arena);
+    CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, NULL, NULL, &s.err), &s.err);
+    for (unsigned i = 0; i < 3000 && linked_commit(&s) < cx_home_durable(s.home); i++)
+        cx_thread_sleep_ms(10);
+    CHECK_INT(linked_commit(&s), cx_home_durable(s.home));
     fixture_done(&s);
 }
 
