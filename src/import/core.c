@@ -13,6 +13,8 @@
 #include <stdio.h>
 
 #define CHUNK_BYTES ((size_t)1 << 20)
+#define AHEAD_BYTES ((size_t)1 << 16)
+#define LINE_END_MAX 2 /* CR, LF */
 #define BYTES_MAX ((size_t)UINT32_MAX)
 #define PATH_SHOWN_MIN ((size_t)60)
 #define PROGRESS_EVERY ((uint64_t)1 << 22)
@@ -163,20 +165,38 @@ static cx_status prepare_path(cx_import_core *core, source *from, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Lines are mostly read again in their order: one that follows brings those after it along. */
+static cx_status read_ahead(cx_import_core *core, source *from, const entry *e, cx_str *out,
+                            cx_err *err)
+{
+    cx_buf *held = &from->ahead;
+    const uint64_t end = from->ahead_offset + held->size;
+    if (e->offset < from->ahead_offset || e->offset + e->size > end) {
+        const bool follows = e->offset >= from->ahead_offset && e->offset <= end + LINE_END_MAX;
+        const bool ahead = follows && e->file < OPEN_FILES_MAX && e->size < AHEAD_BYTES;
+        const size_t wanted = ahead ? AHEAD_BYTES : e->size;
+        size_t got = 0;
+        cx_buf_clear(held);
+        uint8_t *space = cx_buf_reserve(held, wanted);
+        if (space == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(read_at(core, from, e->offset, space, wanted, &got, err));
+        cx_buf_advance(held, got);
+        from->ahead_offset = e->offset;
+        if (e->file >= OPEN_FILES_MAX)
+            close_source(core, from);
+    }
+    const size_t start = (size_t)(e->offset - from->ahead_offset), left = held->size - start;
+    *out = cx_str_from((const char *)held->data + start, left < e->size ? left : e->size);
+    return CX_SUCCESS;
+}
+
 cx_status cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx_err *err)
 {
     source *from = &core->sources.items[e->file];
     cx_import_progress(core, e->size);
     if (from->streamed) {
-        size_t got = 0;
-        cx_buf_clear(&core->text);
-        uint8_t *space = cx_buf_reserve(&core->text, (size_t)e->size + 1);
-        if (space == NULL)
-            return cx_fail_nomem(err);
-        CX_TRY(read_at(core, from, e->offset, space, e->size, &got, err));
-        if (e->file >= OPEN_FILES_MAX)
-            close_source(core, from);
-        *out = cx_str_from((const char *)space, got);
+        CX_TRY(read_ahead(core, from, e, out, err));
     } else {
         *out = cx_str_from((const char *)from->bytes.data + e->offset, e->size);
     }
@@ -447,6 +467,7 @@ static void core_done(cx_import_core *core)
         if (core->io != NULL)
             close_source(core, &core->sources.items[f]);
         cx_buf_done(&core->sources.items[f].whole);
+        cx_buf_done(&core->sources.items[f].ahead);
     }
     cx_alloc_free(alloc, core->order, (core->entries.count + 1) * sizeof *core->order);
     cx_alloc_free(alloc, core->hashes, (core->entries.count + 1) * sizeof *core->hashes);
@@ -597,6 +618,7 @@ static source *new_source(cx_import_core *core)
     if (made != NULL) {
         *made = (source){.file = CX_FILE_NONE};
         cx_buf_init(&made->whole, core->alloc);
+        cx_buf_init(&made->ahead, core->alloc);
     }
     return made;
 }

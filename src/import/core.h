@@ -95,6 +95,8 @@ typedef struct source {
     cx_file file;
     bool streamed; /* read by offset from `path`; else `bytes` is the whole */
     cx_buf whole;  /* owns the bytes of a file loaded whole */
+    cx_buf ahead;  /* in pass two: bytes of a streamed file, from ahead_offset on */
+    uint64_t ahead_offset;
     cx_bytes bytes;
     bool lines; /* records are lines */
     uint64_t size;
@@ -138,6 +140,9 @@ struct cx_import_core {
     uint32_t *order;      /* entries in output order */
     uint32_t *output;     /* entry -> place in the output, file nodes included */
     cx_digest *hashes;    /* of entries */
+    /* The content of the record that is being stored, and its digest. */
+    const cx_json *content;
+    char content_digest[16];
     /* The line the format is looking at. */
     const cx_json *line_value;
     uint64_t line_offset;
@@ -163,7 +168,7 @@ static inline const cx_import_window *window_of(const cx_import_core *core, uint
 void cx_import_progress(cx_import_core *core, uint64_t more_bytes);
 /* A record of the present file is bad; `tag` is static text, NULL where it is JSON. */
 void cx_import_count_bad(cx_import_core *core, const char *tag);
-/* The line of an entry, into core->text or borrowed; CX_E_CONFLICT when the file changed. */
+/* The line of an entry, until the next one is read; CX_E_CONFLICT when the file changed. */
 CX_RESULT cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx_err *err);
 
 /* record.c */

@@ -121,7 +121,8 @@ static cx_status flush(emitter *out, size_t at_least, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The seal closes what the hash does not cover (lattice.md §5.1). */
+/* The seal closes what the hash does not cover (lattice.md §5.1).  out->seal keeps its
+ * pre-image. */
 static cx_status seal_event(emitter *out, draft *node, cx_json *event, cx_err *err)
 {
     static const char *const forks[] = {"", "natural", "observation", "injection"};
@@ -157,10 +158,13 @@ static cx_str event_in_preimage(const emitter *out, int64_t seq, cx_str agent_na
     return cx_str_from((const char *)out->preimage.data + 64, out->preimage.size - 64 - after_size);
 }
 
+/* The line ends as the pre-image of its seal does after fork_type: with state_delta and timestamp.
+ */
 static void write_line(emitter *out, const draft *node, cx_str id, cx_str prev, cx_str hash,
                        cx_str event)
 {
     static const char *const forks[] = {"null", "\"natural\"", "\"observation\"", "\"injection\""};
+    const size_t before_delta = sizeof "{\"fork_type\":" - 1 + strlen(forks[node->fork]);
     const agent *branch = &out->core->agents.items[node->agent];
     cx_buf *buf = &out->out;
     cx_buf_add_z(buf, "{\"agent_id\":");
@@ -183,6 +187,8 @@ static void write_line(emitter *out, const draft *node, cx_str id, cx_str prev, 
     cx_buf_add_str(buf, prev);
     cx_buf_add_z(buf, "\",\"schema_version\":\"" VERSION "\",\"seq\":");
     cx_buf_add_i64(buf, branch->seq);
+    cx_buf_add(buf, out->seal.data + before_delta, out->seal.size - before_delta);
+    cx_buf_add_byte(buf, '\n');
 }
 
 static cx_status write_node(emitter *out, draft *node, uint32_t number, cx_err *err)
@@ -217,11 +223,7 @@ static cx_status write_node(emitter *out, draft *node, uint32_t number, cx_err *
                                                  (unsigned long long)out->written));
     write_line(out, node, id, fields.prev_hash, cx_str_from(hex, 64),
                event_in_preimage(out, branch->seq, branch->name));
-    cx_buf_add_z(&out->out, ",\"state_delta\":");
-    CX_TRY(cx_json_write(&out->out, &node->delta, CX_JSON_PY_COMPACT, err));
-    cx_buf_add_z(&out->out, ",\"timestamp\":");
-    CX_TRY(cx_json_write(&out->out, &node->timestamp, CX_JSON_PY_COMPACT, err));
-    cx_buf_add_z(&out->out, "}\n");
+    CX_TRY(cx_buf_check(&out->out, err));
 
     *hash_of(core, number) = hash;
     core->output[number] = (uint32_t)out->written++;

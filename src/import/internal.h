@@ -250,8 +250,9 @@ CX_RESULT cx_import_link(cx_import_sink *sink, uint32_t child, uint32_t parent,
 CX_RESULT cx_import_without(const cx_json *object, const char *const *names, cx_arena *arena,
                             cx_json *out, cx_err *err);
 
-/* First 16 hex digits of SHA-256 of the text of a string, else of the canonical JSON (§1.12). */
-CX_RESULT cx_import_digest(const cx_json *value, const cx_alloc *alloc, char out[16], cx_err *err);
+/* First 16 hex digits of SHA-256 of the text of a string, else of the canonical JSON (§1.12), which
+ * is written to `scratch`. */
+CX_RESULT cx_import_digest(const cx_json *value, cx_buf *scratch, char out[16], cx_err *err);
 
 /* Sets has_time or time_bad from an ISO string; absent and null set nothing. */
 void cx_import_set_iso(cx_import_record *record, const cx_json *value);

@@ -358,7 +358,10 @@ static cx_status add_digest(cx_import_core *core, cx_json_list *list, const char
     char hex[16];
     if (value == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_import_digest(value, core->alloc, hex, err));
+    if (value == core->content)
+        memcpy(hex, core->content_digest, sizeof hex);
+    else
+        CX_TRY(cx_import_digest(value, &core->text, hex, err));
     cx_str stored = cx_arena_copy_str(&core->scratch, cx_str_from(hex, sizeof hex));
     if (stored.data == NULL)
         return cx_fail_nomem(err);
@@ -609,13 +612,14 @@ static void set_line(cx_import_core *core, entry *e)
     e->check = cx_map_hash_bytes(0, core->line_text.data, core->line_text.size);
 }
 
-static cx_status set_content(entry *e, const cx_json *content, const cx_alloc *alloc, cx_err *err)
+static cx_status set_content(cx_import_core *core, entry *e, const cx_json *content, cx_err *err)
 {
-    char hex[16];
+    core->content = content;
     if (content == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_import_digest(content, alloc, hex, err));
-    bool ok = cx_hex_decode(cx_str_from(hex, sizeof hex), e->digest, sizeof e->digest);
+    CX_TRY(cx_import_digest(content, &core->text, core->content_digest, err));
+    bool ok = cx_hex_decode(cx_str_from(core->content_digest, sizeof core->content_digest),
+                            e->digest, sizeof e->digest);
     CX_ASSERT(ok);
     return CX_SUCCESS;
 }
@@ -686,7 +690,7 @@ static cx_status store_record(cx_import_core *core, const cx_import_record *r, u
         CX_TRY(cx_import_agent_of(core, r->agent, &e->agent, err));
     }
     from->extra += r->extra;
-    CX_TRY(set_content(e, content, core->alloc, err));
+    CX_TRY(set_content(core, e, content, err));
     CX_TRY(store_derived(core, r, e, err));
     CX_TRY(store_delta(core, r, e, err));
     CX_TRY(store_refs(core, r, e, err));

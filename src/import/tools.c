@@ -174,22 +174,18 @@ void cx_import_set_ticks(cx_import_record *record, const cx_json *value, int64_t
 
 /* --- values -------------------------------------------------------------------------------- */
 
-cx_status cx_import_digest(const cx_json *value, const cx_alloc *alloc, char out[16], cx_err *err)
+cx_status cx_import_digest(const cx_json *value, cx_buf *scratch, char out[16], cx_err *err)
 {
-    cx_digest digest;
+    cx_bytes text;
     if (value->type == CX_JSON_STRING && (value->flags & CX_JSON_SURROGATE) == 0) {
-        digest = cx_digest_of(cx_str_bytes(cx_json_text(value)));
+        text = cx_str_bytes(cx_json_text(value));
     } else {
-        cx_buf buf;
-        cx_buf_init(&buf, alloc);
-        cx_status status = cx_json_write(&buf, value, CX_JSON_PY_COMPACT, err);
-        if (!cx_failed(status))
-            status = cx_buf_check(&buf, err);
-        if (!cx_failed(status))
-            digest = cx_digest_of(cx_buf_bytes(&buf));
-        cx_buf_done(&buf);
-        CX_TRY(status);
+        cx_buf_clear(scratch);
+        CX_TRY(cx_json_write(scratch, value, CX_JSON_PY_COMPACT, err));
+        CX_TRY(cx_buf_check(scratch, err));
+        text = cx_buf_bytes(scratch);
     }
+    const cx_digest digest = cx_digest_of(text);
     cx_hex_encode(cx_bytes_from(digest.bytes, 8), out);
     return CX_SUCCESS;
 }

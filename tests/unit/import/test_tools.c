@@ -113,14 +113,17 @@ CX_TEST(tools_digests_are_of_text_or_canonical_json)
     cx_arena arena;
     cx_json value;
     cx_err err = {0};
+    cx_buf scratch;
     char hex[16];
     cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_buf_init(&scratch, cx_alloc_default());
     value = cx_json_make_str(CX_STR("abc"));
-    CHECK_STATUS(cx_import_digest(&value, cx_alloc_default(), hex, &err), &err);
+    CHECK_STATUS(cx_import_digest(&value, &scratch, hex, &err), &err);
     CHECK_STR(cx_str_from(hex, 16), "ba7816bf8f01cfea");
     /* SHA-256 of the two bytes {}. */
     CHECK_STATUS(cx_json_parse_text(CX_STR(" { } "), &arena, &value, &err), &err);
-    CHECK_STATUS(cx_import_digest(&value, cx_alloc_default(), hex, &err), &err);
+    CHECK_STATUS(cx_import_digest(&value, &scratch, hex, &err), &err);
     CHECK_STR(cx_str_from(hex, 16), "44136fa355b3678a");
+    cx_buf_done(&scratch);
     cx_arena_done(&arena);
 }
