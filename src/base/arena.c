@@ -159,15 +159,21 @@ cx_str cx_arena_copy_str(cx_arena *arena, cx_str text)
     return (cx_str){copy, text.size};
 }
 
+/* Most texts are short: formatted once, into the stack. */
 cx_str cx_arena_printf(cx_arena *arena, const char *format, ...)
 {
+    char few[256];
     va_list args;
     va_start(args, format);
-    int size = vsnprintf(NULL, 0, format, args);
+    int size = vsnprintf(few, sizeof few, format, args);
     va_end(args);
     char *text = size < 0 ? NULL : cx_arena_push(arena, (size_t)size + 1, 1);
     if (text == NULL)
         return (cx_str){NULL, 0};
+    if ((size_t)size < sizeof few) {
+        memcpy(text, few, (size_t)size + 1);
+        return (cx_str){text, (size_t)size};
+    }
     va_start(args, format);
     (void)vsnprintf(text, (size_t)size + 1, format, args);
     va_end(args);

@@ -244,10 +244,15 @@ static cx_json timestamp_of(cx_import_core *core, int64_t t_ns)
         value = (double)t_ns;
     } else {
         uint64_t size = t_ns < 0 ? 0 - (uint64_t)t_ns : (uint64_t)t_ns;
-        int length = snprintf(text, sizeof text, "%s%llu.%09llu", t_ns < 0 ? "-" : "",
-                              (unsigned long long)(size / 1000000000u),
-                              (unsigned long long)(size % 1000000000u));
-        bool finite = cx_number_parse(cx_str_from(text, (size_t)length), &value);
+        size_t at = sizeof text;
+        for (unsigned digits = 0; size != 0 || digits < 10; digits++, size /= 10) {
+            if (digits == 9)
+                text[--at] = '.';
+            text[--at] = (char)('0' + size % 10);
+        }
+        if (t_ns < 0)
+            text[--at] = '-';
+        bool finite = cx_number_parse(cx_str_from(text + at, sizeof text - at), &value);
         CX_ASSERT(finite);
     }
     return cx_json_make_double(&core->scratch, value);

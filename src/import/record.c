@@ -8,8 +8,6 @@
  */
 #include "import/core.h"
 
-#include <stdio.h>
-
 #include "crypto/api.h"
 
 static const char *const kind_names[] = {"run",   "input",   "message",     "reason",
@@ -111,16 +109,15 @@ void cx_import_memory(cx_import_record *record, cx_str name, cx_json value)
 /* The scope's length first, so that different pairs of scope and id have different keys. */
 static cx_str call_key(cx_arena *arena, cx_str scope, cx_str call_id)
 {
-    char length[24];
-    size_t size = (size_t)snprintf(length, sizeof length, "%zu:", scope.size);
-    char *key = cx_arena_push(arena, size + scope.size + call_id.size, 1);
+    const size_t before = sizeof scope.size + scope.size;
+    char *key = cx_arena_push(arena, before + call_id.size, 1);
     if (key == NULL)
         return (cx_str){NULL, 0};
-    memcpy(key, length, size);
+    memcpy(key, &scope.size, sizeof scope.size);
     if (scope.size != 0)
-        memcpy(key + size, scope.data, scope.size);
-    memcpy(key + size + scope.size, call_id.data, call_id.size);
-    return (cx_str){key, size + scope.size + call_id.size};
+        memcpy(key + sizeof scope.size, scope.data, scope.size);
+    memcpy(key + before, call_id.data, call_id.size);
+    return cx_str_from(key, before + call_id.size);
 }
 
 static void write_call(cx_import_record *r, cx_str scope, cx_import_call_item item)
