@@ -20,9 +20,10 @@ static inline void cx_alloc_free(const cx_alloc *alloc, void *block, size_t size
 }
 
 /*
- * For long-lived processes, to be called before threads start: blocks of 1 MiB or more are mapped
- * from the system and unmapped when freed.  By default the C library raises that threshold to the
- * largest block it has seen, and the memory of one large response stays with its thread.
+ * For long-lived processes and for work whose memory is bounded, to be called before threads start:
+ * blocks of 1 MiB or more are mapped from the system and unmapped when freed.  By default the C
+ * library raises that threshold to the largest block it has seen, and the memory of one large
+ * response stays with its thread.
  */
 void cx_alloc_return_large(void);
 

@@ -410,7 +410,7 @@ static size_t bytes_of(const cx_memtable *memtable)
            memtable->entries.capacity * sizeof *memtable->entries.items +
            memtable->states.capacity * sizeof *memtable->states.items +
            memtable->hashes.capacity * sizeof *memtable->hashes.items +
-           memtable->rows.count * 48; /* index: about that many bytes a row */
+           memtable->index.slot_count * sizeof *memtable->index.slots;
 }
 
 size_t cx_store_memtable_bytes(const cx_store *store)

@@ -172,6 +172,7 @@ static cx_status rebuild_table_set(cx_cli_ledger *l, cx_err *err)
 {
     rebuilt done = {0};
     bool verify_only = cx_cli_has(l->args, "verify-only");
+    cx_alloc_return_large();
     CX_TRY(cx_cli_home_path(l->cli, l->args, &l->path, err));
     CX_TRY(rebuild_tables(l, verify_only, &done.tables, err));
     if (!verify_only) {

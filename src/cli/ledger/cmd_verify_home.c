@@ -543,6 +543,7 @@ static cx_status verify_log(audit *a, cx_err *err)
     const uint64_t threads =
         cx_cli_takes(a->args, "threads") ? cx_cli_number(a->args, "threads", 0) : 0;
     a->options.home.threads = threads > THREADS_MAX ? THREADS_MAX : (unsigned)threads;
+    cx_alloc_return_large();
     cx_status status = cx_home_verify(a->path, &a->options, &a->report, err);
     cx_cli_progress_end(&progress);
     CX_TRY(status);
