@@ -133,7 +133,7 @@ def a_backup_beside_a_writer_is_consistent():
         filled(p)
         writer = subprocess.Popen(
             ["sh", "-c", 'n=0; while [ $n -lt 400 ]; do "$0" append note.x "$n" >/dev/null || exit 1; n=$((n+1)); done', BIN],
-            env=p.env, cwd=p.folder)
+            env=p.env, cwd=p.folder, stderr=subprocess.PIPE, start_new_session=True)
         try:
             for number in range(3):
                 copy = backed_up(p, f"copy{number}")
@@ -144,8 +144,8 @@ def a_backup_beside_a_writer_is_consistent():
                 texts = [json.loads(line)["seq"] for line in p.ok("log", "--all", "--json", "--home", to).splitlines()]
                 check(texts == list(range(size)), texts)
         finally:
-            writer.kill()
-            writer.wait()
+            os.killpg(writer.pid, signal.SIGKILL)
+            writer.communicate()  # until the command that the shell had started is gone, too
         p.ok("verify", "--home", p.home)
 
 
