@@ -85,7 +85,7 @@ static cx_home *open_home(const char *folder, size_t waiting)
     io.sync = sync_or_not;
     cx_home_options options = {.io = &io, .derivers = &cx_recorder_deriver, .deriver_count = 1};
     cx_home *home;
-#ifdef CX_BENCH_WAITING
+#ifdef CX_BENCH_WAITING /* 0.2.0 has no such option */
     options.waiting_bytes = waiting;
 #else
     (void)waiting;

@@ -99,7 +99,9 @@ static cx_str first_line(cx_str text)
 static cx_str asked_text(cx_str text)
 {
     static const char tag[] = "<user_query>";
-    const char *found = text.size == 0 ? NULL : memmem(text.data, text.size, tag, sizeof tag - 1);
+    const char *found = text.size == 0 || text.data[0] != '<'
+                            ? NULL
+                            : memmem(text.data, text.size, tag, sizeof tag - 1);
     if (found == NULL)
         return text;
     found += sizeof tag - 1;
