@@ -64,6 +64,34 @@ void cx_buf_add_i64(cx_buf *buf, int64_t value)
     cx_buf_add_u64(buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
+void cx_buf_add_sh_quoted(cx_buf *buf, cx_str word)
+{
+    cx_buf_add_byte(buf, '\'');
+    for (size_t i = 0; i < word.size; i++)
+        if (word.data[i] == '\'')
+            cx_buf_add_z(buf, "'\\''");
+        else
+            cx_buf_add_byte(buf, (uint8_t)word.data[i]);
+    cx_buf_add_byte(buf, '\'');
+}
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != 0 && strchr("/._-+@%,:", c) != NULL);
+}
+
+void cx_buf_add_sh_word(cx_buf *buf, cx_str word)
+{
+    bool plain = word.size != 0;
+    for (size_t i = 0; i < word.size && plain; i++)
+        plain = is_plain(word.data[i]);
+    if (plain)
+        cx_buf_add_str(buf, word);
+    else
+        cx_buf_add_sh_quoted(buf, word);
+}
+
 void cx_buf_printf(cx_buf *buf, const char *format, ...)
 {
     va_list args;

@@ -80,6 +80,10 @@ static inline void cx_buf_add_byte(cx_buf *buf, uint8_t byte)
 
 void cx_buf_add_u64(cx_buf *buf, uint64_t value); /* decimal */
 void cx_buf_add_i64(cx_buf *buf, int64_t value);  /* decimal */
+/* A word of a command line of sh, as it is where no character means more to a shell, else between
+ * quotes ('it'\''s'); the second always between quotes. */
+void cx_buf_add_sh_word(cx_buf *buf, cx_str word);
+void cx_buf_add_sh_quoted(cx_buf *buf, cx_str word);
 void cx_buf_printf(cx_buf *buf, const char *format, ...) CX_PRINTF(2, 3);
 
 /* Borrowed until the next append. */

@@ -38,25 +38,12 @@ const char *cx_hook_enforce_name(cx_hook_enforce enforce)
     return NULL;
 }
 
-/* 'it'\''s' */
-static void add_quoted(cx_buf *out, const char *text)
-{
-    cx_buf_add_byte(out, '\'');
-    for (; *text != '\0'; text++) {
-        if (*text == '\'')
-            cx_buf_add_z(out, "'\\''");
-        else
-            cx_buf_add_byte(out, (uint8_t)*text);
-    }
-    cx_buf_add_byte(out, '\'');
-}
-
 /* Standard input is read once and given to both: pre-push has its references there. */
 static void add_script(cx_buf *out, const char *name, const char *program, cx_hook_enforce enforce)
 {
     cx_buf_add_z(out, "#!/bin/sh\n" MARK "input=$(cat; echo .)\ninput=${input%.}\nprintf %s "
                       "\"$input\" | ");
-    add_quoted(out, program);
+    cx_buf_add_sh_quoted(out, cx_str_z(program));
     cx_buf_printf(out, " hook %s --enforce %s || exit $?\n", name, cx_hook_enforce_name(enforce));
     cx_buf_printf(out, "before=\"${0%%/*}/%s" KEPT "\"\n", name);
     cx_buf_add_z(out, "if [ -x \"$before\" ]; then\n    printf %s \"$input\" | \"$before\" \"$@\"\n"

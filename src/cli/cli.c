@@ -251,25 +251,12 @@ static cx_status fail_external(const cx_import_guessed *guessed, cx_status opene
 
 cx_str cx_cli_quoted(cx_arena *arena, const char *path)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_@%+=:,./-";
     cx_str quoted = {NULL, 0};
     cx_buf text;
-    if (path[0] != 0 && strspn(path, plain) == strlen(path))
-        return cx_arena_copy_str(arena, cx_str_z(path));
     cx_buf_init(&text, arena->alloc);
-    cx_buf_add_byte(&text, '\'');
-    for (; *path != 0; path++)
-        if (*path == '\'')
-            cx_buf_add_z(&text, "'\\''");
-        else
-            cx_buf_add_byte(&text, (uint8_t)*path);
-    cx_buf_add_byte(&text, '\'');
-    cx_buf_add_byte(&text, 0);
-    if (!cx_failed(cx_buf_check(&text, NULL))) {
+    cx_buf_add_sh_word(&text, cx_str_z(path));
+    if (!cx_failed(cx_buf_check(&text, NULL)))
         quoted = cx_arena_copy_str(arena, cx_buf_str(&text));
-        quoted.size -= quoted.data != NULL;
-    }
     cx_buf_done(&text);
     return quoted;
 }

@@ -69,30 +69,6 @@ static const char *agent_word(cx_live_agent agent)
     return agent == CX_LIVE_CLAUDE ? "claude" : cx_live_agent_name(agent);
 }
 
-static bool is_plain(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != 0 && strchr("/._-+@%,:", c) != NULL);
-}
-
-static void add_word(cx_buf *out, cx_str word)
-{
-    bool plain = word.size != 0;
-    for (size_t i = 0; i < word.size; i++)
-        plain = plain && is_plain(word.data[i]);
-    if (plain) {
-        cx_buf_add_str(out, word);
-        return;
-    }
-    cx_buf_add_byte(out, '\'');
-    for (size_t i = 0; i < word.size; i++)
-        if (word.data[i] == '\'')
-            cx_buf_add_z(out, "'\\''");
-        else
-            cx_buf_add_byte(out, (uint8_t)word.data[i]);
-    cx_buf_add_byte(out, '\'');
-}
-
 static cx_status check_path(const char *what, cx_str path, cx_err *err)
 {
     bool good = path.size != 0 && path.data[0] == '/' && cx_utf8_valid(path);
@@ -124,12 +100,12 @@ cx_status cx_live_hook_command(const cx_live_hook *hook, cx_arena *arena, cx_str
     if (hook->home.size != 0)
         CX_TRY(check_path("the data directory", hook->home, err));
     cx_buf_init(&text, cx_alloc_default());
-    add_word(&text, hook->program);
+    cx_buf_add_sh_word(&text, hook->program);
     cx_buf_printf(&text, " hook %s --mode %s", agent_word(hook->agent),
                   cx_live_mode_name(hook->mode));
     if (hook->home.size != 0) {
         cx_buf_add_z(&text, " --home ");
-        add_word(&text, hook->home);
+        cx_buf_add_sh_word(&text, hook->home);
     }
     if (hook->mode != CX_LIVE_OBSERVE)
         cx_buf_add_z(&text, closing(hook->agent));

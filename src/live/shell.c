@@ -892,12 +892,5 @@ void cx_shell_add_word(cx_buf *out, cx_str word)
         cx_buf_add_str(out, word);
         return;
     }
-    cx_buf_add_z(out, "'");
-    for (size_t i = 0; i < word.size; i++) {
-        if (word.data[i] == '\'')
-            cx_buf_add_z(out, "'\\''");
-        else
-            cx_buf_add_byte(out, (uint8_t)word.data[i]);
-    }
-    cx_buf_add_z(out, "'");
+    cx_buf_add_sh_quoted(out, word);
 }

@@ -109,3 +109,24 @@ CX_TEST(buf_refuses_sizes_that_overflow)
     CHECK(buf.failed);
     cx_buf_done(&buf);
 }
+
+static bool is_word(const char *word, const char *expected)
+{
+    cx_buf buf;
+    cx_buf_init(&buf, cx_alloc_default());
+    cx_buf_add_sh_word(&buf, cx_str_z(word));
+    bool same = cx_str_is(cx_buf_str(&buf), expected);
+    cx_buf_done(&buf);
+    return same;
+}
+
+CX_TEST(buf_words_mean_themselves_to_a_shell)
+{
+    CHECK(is_word("/srv/a-b_c.jsonl", "/srv/a-b_c.jsonl"));
+    CHECK(is_word("", "''"));
+    CHECK(is_word("a b", "'a b'"));
+    CHECK(is_word("it's", "'it'\\''s'"));
+    CHECK(is_word("$(x)", "'$(x)'"));
+    CHECK(is_word("~", "'~'"));
+    CHECK(is_word("A=b", "'A=b'"));
+}
