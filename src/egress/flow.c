@@ -132,6 +132,34 @@ static bool is_done(const egress_flow *flow)
     return down && (flow->body != NULL || (flow->up.ended && waiting(&flow->up) == 0));
 }
 
+/* Whether the client closed its side; what it sends behind its one request is dropped. */
+static bool has_left(const egress_flow *flow, const egress_peer *client)
+{
+    uint8_t data[STEP];
+    size_t got = 0;
+    cx_socket_result result = flow->up.ended ? CX_SOCKET_ENDED : CX_SOCKET_WAITS;
+    if (flow->body != NULL)
+        while ((result = peer_receive(client, data, sizeof data, &got)) == CX_SOCKET_DONE)
+            continue;
+    return result == CX_SOCKET_ENDED;
+}
+
+/* The sandbox ended, and with it the client.  What it sent before still goes on; that it left is no
+ * error when it had an answer and nothing waited for it. */
+static void end_with_sandbox(egress_flow *flow, const egress_peer *client)
+{
+    egress_connection *c = flow->connection;
+    uint64_t before = 0;
+    do {
+        before = c->record.bytes_out;
+        if (!receive_half(flow, &flow->up, client) || !send_half(flow, &flow->up, &c->upstream))
+            return;
+    } while (c->record.bytes_out != before);
+    if (waiting(&flow->up) != 0 || waiting(&flow->down) != 0 || !c->answered ||
+        !has_left(flow, client))
+        egress_note(c, "the sandbox ended");
+}
+
 /* One wait and what it brought; false ends the flow. */
 static bool step(egress_flow *flow, const egress_peer *client, uint64_t *latest_ns)
 {
@@ -156,7 +184,7 @@ static bool step(egress_flow *flow, const egress_peer *client, uint64_t *latest_
     bool any = cx_stream_poll(list, 3, buffered ? 0 : SLICE_MS) || buffered;
     uint64_t now = egress_now_ns(proxy);
     if (list[2].ready != 0) {
-        egress_note(c, "the sandbox ended");
+        end_with_sandbox(flow, client);
         return false;
     }
     if (any)

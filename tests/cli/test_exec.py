@@ -435,6 +435,33 @@ BARE = ("env", "-u", "no_proxy", "-u", "NO_PROXY")  # localhost through the prox
 
 
 @sandboxed
+def a_client_that_leaves_after_its_answer_is_no_error(p):
+    """Hosts that keep their connections open: the sandbox's end finds each of them still there."""
+    over = threading.Event()
+
+    def hold(handler):
+        if handler.path != "/silent":
+            handler.send_response(200)
+            handler.send_header("Content-Length", "4")
+            handler.end_headers()
+            handler.wfile.write(b"this")
+            handler.wfile.flush()
+        over.wait(60)
+
+    with serving(p.folder, serve=hold) as (port, _), tls(p, serve=hold) as (secret, _, _):
+        url, allowed = f"http://{HOST}:{port}", ("--allow-private", f"{HOST}:{port}", "--")
+        expect(p.exec(*allowed, "curl", "-sS", url), 0, out="this")
+        expect(p.exec("--allow-private", f"localhost:{secret}", "--", *BARE, "curl", "-sS", "--cacert", "cert.pem",
+                      f"https://localhost:{secret}/"), 0, out="this")
+        expect(p.exec(*allowed, "sh", "-c", f"curl -sS {url}/silent & sleep 1"), 0)
+        expect(p.exec(*allowed, "timeout", "1", "curl", "-sS", url + "/silent"), 124)
+        over.set()
+    found = [(c["way"], c["bytes_in"] > 0, c["error"]) for c in p.connections()]
+    check(found == [("http", True, None), ("connect", True, None), ("http", False, "the sandbox ended"),
+                    ("http", False, "the sandbox ended")], found)
+
+
+@sandboxed
 def a_tunnel_with_the_right_name(p):
     with tls(p) as (port, seen, _):
         done = p.exec("--allow-private", f"localhost:{port}", "--", *BARE, "curl", "-sS", "--cacert", "cert.pem",
