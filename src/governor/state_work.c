@@ -247,13 +247,13 @@ static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
     CX_TRY(cx_task_check_evidence(t, err));
     if (t->refused)
         return CX_SUCCESS;
-    t->agent.has_reply = true;
     t->agent.summary = CX_JSON_GET_STR(&t->agent.reply, "summary");
     CX_TRY(add_transcript(t, err));
     cx_str path = cx_task_file(t, "artifacts/runner_result.json");
     if (path.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_file_write_json(t->governor->run, path, &t->agent.reply, err));
+    t->agent.has_reply = true; /* its file is there */
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json_put_quoted(&payload, "schema", t->contract.output_schema_file);
     cx_json_put_bool(&payload, "passed", true);
