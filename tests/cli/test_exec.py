@@ -334,6 +334,15 @@ def a_listed_host_is_reached_and_recorded(p):
 
 
 @sandboxed
+def a_command_that_fails_without_network_is_told_so(p):
+    told = b"had no network; if it needed it, --allow HOST"
+    done = p.exec("--", "curl", "-sS", "http://docs.example/")
+    check(done.returncode == 6 and told in done.stderr, done)
+    for args in (("--", "true"), ("--network", "deny", "--", "false"), ("--allow", "a.example", "--", "false")):
+        check(told not in p.exec(*args).stderr, args)
+
+
+@sandboxed
 def what_no_list_names_is_refused(p):
     with serving(p.folder) as (port, seen):
         rows = [(f"http://{HOST}:{port}/", "E01"), ("http://other.example/", "E01"),

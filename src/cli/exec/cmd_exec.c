@@ -395,6 +395,10 @@ static void report(const exec_job *j)
         cx_cli_complain("exec: a connection could not be recorded, and no other was made after it: "
                         "%s",
                         t->record_error);
+    if (j->started && j->egress == NULL && j->result.exit_code != 0 &&
+        !cx_cli_has(j->args, "network"))
+        cx_cli_remark("exec: the command had no network; if it needed it, --allow HOST lets one "
+                      "host through");
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
