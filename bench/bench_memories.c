@@ -6,6 +6,10 @@
  *                                         says "ready", and measures a turn for each line that it
  *                                         reads
  *     bench_memories FOLDER COUNT CHANGE  changes CHANGE of its memories, 256 a commit, and ends
+ *     bench_memories FOLDER COUNT AT_ONCE SECONDS
+ *                                         changes memories for so long without a rest, AT_ONCE a
+ *                                         commit, each synced: memories a second of each ten
+ *                                         seconds, and of the second half of all
  *
  * A turn commits changes of memories at random, 1, 16 and 256 a commit, a second of each, each
  * commit synced; then the same with both roots after each commit.  It prints a line
@@ -64,6 +68,31 @@ static void measure(cx_home *home, uint64_t memories, uint64_t at_once, bool roo
            (double)done / passed);
 }
 
+/* What waits for the tables after the first half is as much as ever may. */
+static void sustain(cx_home *home, uint64_t memories, uint64_t at_once, double seconds)
+{
+    const double begin = bench_seconds(CLOCK_MONOTONIC);
+    double passed = 0, told = 0, half = 0;
+    uint64_t done = 0, done_told = 0, done_half = 0;
+    while (passed < seconds) {
+        put_memories(home, 0, at_once, memories);
+        done += at_once;
+        passed = bench_seconds(CLOCK_MONOTONIC) - begin;
+        if (passed - told >= 10) {
+            printf("%.0f s: %.0f a second\n", passed, (double)(done - done_told) / (passed - told));
+            (void)fflush(stdout);
+            told = passed;
+            done_told = done;
+        }
+        if (half == 0 && passed >= seconds / 2) {
+            half = passed;
+            done_half = done;
+        }
+    }
+    printf("D6s@%llu ours %.0f\n", (unsigned long long)at_once,
+           (double)(done - done_half) / (passed - half));
+}
+
 static void take_turns(cx_home *home, uint64_t memories)
 {
     char line[16];
@@ -107,8 +136,8 @@ static void fill(const char *folder, uint64_t count, uint64_t among)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3 && argc != 4) {
-        (void)fprintf(stderr, "usage: bench_memories FOLDER COUNT [CHANGE]\n");
+    if (argc < 3 || argc > 5) {
+        (void)fprintf(stderr, "usage: bench_memories FOLDER COUNT [CHANGE | AT_ONCE SECONDS]\n");
         return 2;
     }
     const uint64_t memories = strtoull(argv[2], NULL, 10);
@@ -120,7 +149,10 @@ int main(int argc, char **argv)
     }
     syncs = true;
     cx_home *home = open_home(argv[1], 0);
-    take_turns(home, memories);
+    if (argc == 5)
+        sustain(home, memories, strtoull(argv[3], NULL, 10), strtod(argv[4], NULL));
+    else
+        take_turns(home, memories);
     bench_must(cx_home_close(home, &bench_err));
     return 0;
 }
