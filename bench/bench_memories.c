@@ -148,6 +148,9 @@ int main(int argc, char **argv)
         return 0;
     }
     syncs = true;
+#ifdef CX_BENCH_WAITING
+    cx_alloc_return_large(); /* as the server does */
+#endif
     cx_home *home = open_home(argv[1], 0);
     if (argc == 5)
         sustain(home, memories, strtoull(argv[3], NULL, 10), strtod(argv[4], NULL));
