@@ -43,7 +43,7 @@ export HOME=$work XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_DA
 mkdir -p "$work/state"
 
 code=0
-timeout 280 node --test --test-reporter=tap "test/$kind/" >"$work/tap" 2>&1 || code=$?
+timeout 280 node --test --test-reporter=tap test/"$kind"/*.test.mjs >"$work/tap" 2>&1 || code=$?
 count() { sed -n "s/^# $1 //p" "$work/tap" | tail -1; }
 [ "$code" -eq 0 ] || cat "$work/tap"
 grep -h "# SKIP" "$work/tap" || true
