@@ -33,14 +33,17 @@ export class Connection {
   readonly secure: boolean;
   readonly here: boolean;
   private readonly base: URL;
-  private readonly agent: http.Agent;
+  // Not to be seen from outside, also not in what is printed: the token, and sockets that send it.
+  readonly #token: string | undefined;
+  readonly #agent: http.Agent;
 
   constructor(
     readonly url: string,
-    private readonly token: string | undefined,
+    token: string | undefined,
     private readonly timeoutMs: number,
     ca?: string,
   ) {
+    this.#token = token;
     try {
       this.base = new URL(url);
     } catch {
@@ -56,7 +59,7 @@ export class Connection {
     this.secure = protocol === 'https:';
     this.here = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
     const options = {keepAlive: true, maxSockets: 1};
-    this.agent = this.secure ? new https.Agent({...options, ca}) : new http.Agent(options);
+    this.#agent = this.secure ? new https.Agent({...options, ca}) : new http.Agent(options);
   }
 
   /**
@@ -83,12 +86,12 @@ export class Connection {
       headers['Content-Type'] = 'application/json';
       headers['Content-Length'] = Buffer.byteLength(body);
     }
-    if (withToken && this.token) headers.Authorization = 'Bearer ' + this.token;
+    if (withToken && this.#token) headers.Authorization = 'Bearer ' + this.#token;
     const send = this.secure ? https.request : http.request;
     return new Promise((resolve, reject) => {
       const request = send(
         {
-          agent: this.agent,
+          agent: this.#agent,
           protocol: this.base.protocol,
           hostname: this.base.hostname.replace(/^\[|\]$/g, ''),
           port: this.base.port || (this.secure ? 443 : 8420),
@@ -154,7 +157,7 @@ export class Connection {
   }
 
   close(): void {
-    this.agent.destroy();
+    this.#agent.destroy();
   }
 }
 

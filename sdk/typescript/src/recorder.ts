@@ -25,6 +25,7 @@ const EXCERPT = 2000; // characters kept of what was seen
 const REASON = 400; // of each reason in `because`
 const STATE_TEXT = 4096; // characters of a text in a state
 const SAID_EVERY_MS = 60_000;
+const SHOWN = Symbol.for('nodejs.util.inspect.custom'); // what console.log shows of an object
 
 /** Gets what is about to be recorded; returns what is recorded, or null for nothing. */
 export type Redact = (content: {
@@ -164,6 +165,16 @@ export class Step {
 
   get ref(): Ref {
     return new Ref(this.recorder.agent, this.key);
+  }
+
+  /** A step as a value (of a tool's result, say) is its agent and key, without the recorder. */
+  toJSON(): Json {
+    return {agent: this.recorder.agent, key: this.key};
+  }
+
+  /** @internal */
+  [SHOWN](): unknown {
+    return {step: this.toJSON(), event: this.event, state_delta: this.delta};
   }
 
   // --- what happened ---
@@ -404,6 +415,16 @@ export abstract class Recorder {
   abstract why(key: string, events?: number): Promise<Change[]>;
   abstract state(): Promise<Json>;
   abstract close(timeoutMs?: number): Promise<void>;
+
+  /** Without gates, files and connections. */
+  toJSON(): Json {
+    return {agent: this.agent, stats: {...this.stats}};
+  }
+
+  /** @internal */
+  [SHOWN](): unknown {
+    return this.toJSON();
+  }
 
   get stats(): Stats {
     return Object.assign(new Stats(), this.counts);

@@ -4,7 +4,8 @@ import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import {test} from 'node:test';
-import {BIN, cortex, folder, sleep} from '../kit.mjs';
+import {inspect} from 'node:util';
+import {BIN, cortex, folder, leftIn, Said, sleep} from '../kit.mjs';
 
 const {memory} = cortex.testing;
 
@@ -307,6 +308,38 @@ test('calls that cannot mean anything say what was expected', () => {
   wrong(() => cortex.instrumentAnthropic({}, cx), /@anthropic-ai\/sdk/);
   wrong(() => cortex.instrumentMcp({}, {cx}), /@modelcontextprotocol\/sdk/);
   wrong(() => cortex.current(), /call init/);
+});
+
+test('steps and recorders that are printed or recorded do not show the token', async (t) => {
+  const token = 'cortex_not-to-be-seen';
+  const options = {agent: 'a', url: 'http://127.0.0.1:1', spoolDir: folder(t), keyFile: false};
+  const cx = cortex.init({...options, token, log: new Said()});
+  t.after(() => cx.close(0));
+  // What an arrow function returns without anybody having meant it.
+  const triage = cx.tool({name: 'triage'}, () => cx.step('x', (s) => s.set('limit', 500)));
+  const step = triage();
+  cx.note('all', {cx, step});
+  const request = cx.flush(0).catch(() => {});
+  for (const depth of [2, 20]) {
+    for (const value of [cx, step, {cx}]) {
+      const text = inspect(value, {depth, showHidden: true});
+      assert.ok(!text.includes(token), text);
+    }
+  }
+  assert.match(inspect(step), /agent: 'a'.*limit: 500/s);
+  assert.deepEqual(JSON.parse(JSON.stringify(step)), {agent: 'a', key: step.key});
+  assert.equal(JSON.parse(JSON.stringify(cx)).agent, 'a');
+  await request;
+  const kept = leftIn(options.spoolDir).filter((name) => name.endsWith('.seg'));
+  const where = fs.readdirSync(options.spoolDir)[0];
+  const lines = kept.map((name) =>
+    fs.readFileSync(path.join(options.spoolDir, where, name), 'utf8'),
+  );
+  const text = lines.join('');
+  assert.equal(text.split('\n').length, 5);
+  assert.ok(!text.includes(token), 'the token is in what is sent');
+  const result = `"result":{"agent":"a","key":"${step.key}"}`;
+  assert.ok(text.includes(result), text);
 });
 
 test('keys: those of `cortex key new`, PEM, and new ones', (t) => {
