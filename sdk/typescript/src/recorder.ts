@@ -386,7 +386,8 @@ interface Gap {
   why: string;
 }
 
-type AnyFunction = (...args: never[]) => unknown;
+// `any`: parameters that a program leaves without a type are its own business, not errors.
+type AnyFunction = (...args: any[]) => unknown;
 
 /** No call of it waits for the network but flush, why, state and close. */
 export abstract class Recorder {

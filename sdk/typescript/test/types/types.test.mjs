@@ -19,6 +19,20 @@ test('the sources', () => {
   assert.equal(status, 0, out);
 });
 
+test('the examples of the page, as TypeScript', (t) => {
+  const where = folder(t);
+  fs.mkdirSync(path.join(where, 'node_modules', '@cortex'), {recursive: true});
+  fs.symlinkSync(PACKAGE, path.join(where, 'node_modules', '@cortex', 'recorder'));
+  const page = fs.readFileSync(path.join(ROOT, 'docs', 'sdk-typescript.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map((match) => match[1]);
+  assert.ok(blocks.length >= 5);
+  const source = 'declare const console: {log(...values: unknown[]): void};\n' + blocks.join('\n');
+  fs.writeFileSync(path.join(where, 'page.mts'), source);
+  const words = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022'];
+  const {status, out} = compile([...words, '--lib', 'es2022', 'page.mts'], where);
+  assert.equal(status, 0, out);
+});
+
 test('a program with ESM and one with CommonJS, without the types of Node', (t) => {
   const where = folder(t);
   fs.mkdirSync(path.join(where, 'node_modules', '@cortex'), {recursive: true});
