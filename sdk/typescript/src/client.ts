@@ -7,7 +7,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import {messageOf, NotDelivered, ServerError, UsageError} from './errors.js';
+import {checkTimeout, messageOf, NotDelivered, ServerError, shownAs, UsageError} from './errors.js';
 import {addClient, removeClient} from './exits.js';
 import {type Answer, Connection} from './http.js';
 import type {SigningKey} from './keys.js';
@@ -431,6 +431,7 @@ export class Client extends Recorder {
    * receipt. Throws NotDelivered when that takes longer; the steps stay in the spool.
    */
   async flush(timeoutMs = FLUSH_MS): Promise<Receipt> {
+    checkTimeout('flush', timeoutMs);
     return keepAlive(async () => {
       await this._drain(timeoutMs);
       return this.receipt();
@@ -565,11 +566,12 @@ export class Client extends Recorder {
    * newest `events`. Delivers what is in the spool first.
    */
   async why(key: string, events = 20): Promise<Change[]> {
+    const asked = questionKey(key);
     return keepAlive(async () => {
       await this._drain(FLUSH_MS);
       const found = await this.get(this.branch('why'), {
         node: '@' + this.agent,
-        key: questionKey(key),
+        key: asked,
       });
       const made: Change[] = [];
       for (const change of found.changes as Json[]) {
@@ -611,6 +613,7 @@ export class Client extends Recorder {
    * this machine.
    */
   async close(timeoutMs = this.exitTimeoutMs): Promise<void> {
+    checkTimeout('close', timeoutMs);
     if (this.closed) return;
     await this._drainQuietly(timeoutMs);
     this._closeNow();
@@ -621,7 +624,10 @@ export class Client extends Recorder {
     try {
       await this._drain(timeoutMs);
     } catch (error) {
-      this._warn(`${messageOf(error)}; the next start of this agent delivers what waits`);
+      const then = this.spool.folder
+        ? 'the next start of this agent delivers what waits'
+        : 'what waits in memory is lost when the process ends';
+      this._warn(`${messageOf(error)}; ${then}`);
     }
   }
 
@@ -675,6 +681,9 @@ function outcomeOf(answer: Answer, line: Line): Outcome {
 
 /** `memory/limit` as the server asks for it; a key without '/' goes as it is. */
 export function questionKey(key: string): string {
+  if (typeof key !== 'string' || key === '') {
+    throw new UsageError(`why: found ${shownAs(key)}, expected a key such as memory/NAME`);
+  }
   if (!key.includes('/')) return key;
   const names = key.replace(/^\/+|\/+$/g, '').split('/');
   if (names[0] !== 'memory' && names[0] !== 'beliefs') names.unshift('memory');

@@ -42,6 +42,31 @@ export class Refused extends CortexError {
   }
 }
 
+/** What was found in place of what a call expects, for a message. */
+export function shownAs(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return `an object (${value.constructor?.name ?? 'no class'})`;
+  return typeof value === 'string' ? `'${value}'` : String(value);
+}
+
+/** An options object of a call: only these members, so that a name that is mistyped is seen. */
+export function checkOptions(call: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new UsageError(`${call}: found ${shownAs(options)}, expected an object of options`);
+  }
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new UsageError(`${call}: no option '${unknown}', expected one of ${known.join(', ')}`);
+  }
+}
+
+/** Milliseconds that a call may wait; none or fewer: it does not wait. */
+export function checkTimeout(call: string, timeoutMs: unknown): void {
+  if (typeof timeoutMs === 'number' && !Number.isNaN(timeoutMs)) return;
+  throw new UsageError(`${call}: found ${shownAs(timeoutMs)}, expected milliseconds, a number`);
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);

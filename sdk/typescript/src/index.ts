@@ -10,7 +10,7 @@
 //   console.log((await cx.flush()).root, await cx.why('memory/limit'));
 import {readFileSync} from 'node:fs';
 import {Client, findToken, openSpool} from './client.js';
-import {messageOf, UsageError} from './errors.js';
+import {checkOptions, messageOf, shownAs, UsageError} from './errors.js';
 import {registry} from './exits.js';
 import {findKey, type SigningKey} from './keys.js';
 import type {Log, Redact} from './recorder.js';
@@ -55,8 +55,44 @@ export interface InitOptions {
   log?: Log;
 }
 
+// Another name is an error, above all for what protects: `redakt` would record everything.
+const SETTINGS: readonly string[] = [
+  'agent',
+  'url',
+  'token',
+  'keyFile',
+  'key',
+  'keyId',
+  'register',
+  'redact',
+  'spoolDir',
+  'spoolBytes',
+  'fsync',
+  'timeoutMs',
+  'exitTimeoutMs',
+  'ca',
+  'log',
+] satisfies (keyof InitOptions)[];
+
+function checkSettings(options: InitOptions): void {
+  checkOptions('init', options, SETTINGS);
+  for (const name of ['agent', 'url', 'token', 'keyId', 'ca'] as const) {
+    const value: unknown = options[name] ?? undefined;
+    if (value !== undefined && typeof value !== 'string') {
+      throw new UsageError(`${name}: found ${shownAs(value)}, expected a text`);
+    }
+  }
+  const key: {signatureOf?: unknown} | undefined = options.key ?? undefined;
+  if (key !== undefined && typeof key.signatureOf !== 'function') {
+    throw new UsageError(
+      `key: found ${shownAs(key)}, expected a SigningKey; a file is given as keyFile`,
+    );
+  }
+}
+
 /** Starts recording. Nothing here waits for the server. */
 export function init(options: InitOptions = {}): Client {
+  checkSettings(options);
   const agent = options.agent ?? process.env.CORTEX_AGENT;
   if (agent === undefined) {
     throw new UsageError(

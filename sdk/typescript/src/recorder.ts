@@ -2,7 +2,7 @@
 // and a server: client.ts; memory: testing.ts).
 import {AsyncLocalStorage} from 'node:async_hooks';
 import {randomBytes} from 'node:crypto';
-import {messageOf, Refused, UsageError} from './errors.js';
+import {checkOptions, messageOf, Refused, shownAs, UsageError} from './errors.js';
 import type {SigningKey} from './keys.js';
 import type {Receipt} from './receipt.js';
 import {canonical, cut, digest, errorMembers, type Json, plain, toSign} from './values.js';
@@ -181,6 +181,9 @@ export class Step {
 
   /** Members of the event: kind, text, role, model, tokens, or the program's own. */
   add(members: StepMembers): this {
+    if (typeof members !== 'object' || members === null) {
+      throw new UsageError(`add: found ${shownAs(members)}, expected members of the event`);
+    }
     for (const [name, value] of Object.entries(members)) {
       if (name.startsWith('__')) {
         throw new UsageError(`event: the name '${name}' begins with __, which is for Cortex's own`);
@@ -216,6 +219,9 @@ export class Step {
   /** Parents: steps of other agents, as Ref, hash, AGENT#SEQ or @AGENT. */
   follow(...steps: (Ref | string)[]): this {
     for (const step of steps) {
+      if (!(step instanceof Ref) && typeof step !== 'string') {
+        throw new UsageError(`follow: found ${shownAs(step)}, expected a Ref, a hash or AGENT#SEQ`);
+      }
       this.parents.push(step instanceof Ref ? {agent: step.agent, key: step.key} : step);
     }
     return this;
@@ -225,6 +231,7 @@ export class Step {
 
   /** `memory/limit`, `beliefs/safe`; a path without a section is in memory. null removes it. */
   set(path: string, value: unknown, options: SetOptions = {}): this {
+    checkOptions('set', options, ['because']);
     const [section, names] = splitPath(path);
     let inner = memberObject(this.delta, section);
     for (const name of names.slice(0, -1)) inner = memberObject(inner, name);
@@ -237,11 +244,17 @@ export class Step {
   }
 
   believe(name: string, value: unknown, options: SetOptions & {confidence?: number} = {}): this {
-    return this.set('beliefs/' + name, {value, confidence: options.confidence ?? 1}, options);
+    checkOptions('believe', options, ['because', 'confidence']);
+    const {because, confidence = 1} = options;
+    return this.set('beliefs/' + name, {value, confidence}, {because});
   }
 
   /** All goals; replaces the former ones. */
   goals(goals: unknown[], options: SetOptions = {}): this {
+    if (!Array.isArray(goals)) {
+      throw new UsageError(`goals: found ${shownAs(goals)}, expected an array of all goals`);
+    }
+    checkOptions('goals', options, ['because']);
     this.delta.goals = [...goals];
     return this.addReasons('goals', options.because);
   }
@@ -307,6 +320,9 @@ function memberObject(owner: Json, name: string): Json {
 }
 
 function splitPath(path: string): [string, string[]] {
+  if (typeof path !== 'string') {
+    throw new UsageError(`path: found ${shownAs(path)}, expected a text such as memory/NAME`);
+  }
   const names = path.replace(/^\/+|\/+$/g, '').split('/');
   const section = names[0] === 'memory' || names[0] === 'beliefs' ? names.shift()! : 'memory';
   if (names.length === 0 || names.some((name) => !name || name === '__proto__')) {
@@ -358,6 +374,9 @@ const steps = new AsyncLocalStorage<Step>();
 export function currentStep(): Step | undefined {
   return steps.getStore();
 }
+
+const RECORD_OPTIONS = ['state_delta', 'parents', 'agent', 'timestamp'];
+const TIMES = 9_000_000_000; // seconds; 2255
 
 export interface RecordOptions {
   state_delta?: Json;
@@ -500,6 +519,14 @@ export abstract class Recorder {
    * the server or a value does.
    */
   record(event: Json = {}, options: RecordOptions = {}): Ref {
+    if (typeof event !== 'object' || event === null || Array.isArray(event)) {
+      throw new UsageError(`record: found ${shownAs(event)}, expected an event, an object`);
+    }
+    checkOptions('record', options, RECORD_OPTIONS);
+    checkTimestamp(options.timestamp);
+    if (options.parents !== undefined && !Array.isArray(options.parents)) {
+      throw new UsageError(`record: parents: found ${shownAs(options.parents)}, expected an array`);
+    }
     return this._recordAs(this._newKey(), event, options);
   }
 
@@ -702,6 +729,7 @@ export abstract class Recorder {
   tool(first: ToolOptions | AnyFunction, second?: AnyFunction): unknown {
     const fn = typeof first === 'function' ? first : second;
     const options = typeof first === 'function' ? {} : first;
+    checkOptions('tool', options, ['name', 'gate']);
     if (typeof fn !== 'function') throw new UsageError('tool: expected a function');
     const name = options.name ?? (fn.name || 'tool');
     const {gate} = options;
@@ -844,6 +872,15 @@ function lastCall(
 
 function asText(value: unknown): string {
   return cut(typeof value === 'string' ? value : canonical(plain(value)), STATE_TEXT);
+}
+
+/** Date.now() is the mistake: such a step would be refused, and kept aside, by the server only. */
+function checkTimestamp(timestamp: unknown): void {
+  if (timestamp === undefined) return;
+  if (typeof timestamp === 'number' && timestamp >= 0 && timestamp <= TIMES) return;
+  throw new UsageError(
+    `record: timestamp: found ${shownAs(timestamp)}, expected seconds since 1970 (Date.now() / 1000)`,
+  );
 }
 
 const OWN_JOURNALS = ['alerts', 'batches', 'otel', 'sessions', 'trust'];

@@ -5,7 +5,7 @@
 //   assert.equal(cx.events('tool_call')[0].tool, 'refund');
 //   assert.equal((await cx.why('memory/limit'))[0].value, 500);
 import {questionKey} from './client.js';
-import {ServerError} from './errors.js';
+import {checkOptions, checkTimeout, ServerError} from './errors.js';
 import type {SigningKey} from './keys.js';
 import {Receipt} from './receipt.js';
 import {Change, type Kind, Recorder, type Redact} from './recorder.js';
@@ -50,7 +50,8 @@ export class Memory extends Recorder {
   }
 
   /** A receipt without a proof; `root` is a hash over the steps, for comparing runs. */
-  override async flush(): Promise<Receipt> {
+  override async flush(timeoutMs = 0): Promise<Receipt> {
+    checkTimeout('flush', timeoutMs);
     const count = this.steps.length;
     return new Receipt({
       agent: this.agent,
@@ -108,6 +109,7 @@ export class Memory extends Recorder {
 
 /** A recorder for tests. */
 export function memory(options: MemoryOptions = {}): Memory {
+  checkOptions('memory', options, ['agent', 'key', 'redact', 'fail']);
   return new Memory(options);
 }
 

@@ -294,8 +294,36 @@ test('calls that cannot mean anything say what was expected', () => {
   wrong(() => init({agent: 'a', keyFile: true, spoolDir}), /there is no key/);
   wrong(() => init({agent: 'a', keyFile: '/nowhere', spoolDir}), /cannot read the agent's key/);
   wrong(() => init({agent: 'a', spoolDir: '/proc/nowhere'}), /spoolDir: cannot write/);
+  wrong(
+    () => init({agent: 'a', redakt: (x) => x}),
+    /init: no option 'redakt', expected one of agent/,
+  );
+  wrong(() => init(null), /init: found null, expected an object/);
+  wrong(() => init('refunds'), /init: found 'refunds', expected an object/);
+  wrong(() => init({agent: 5}), /agent: found 5, expected a text/);
+  wrong(() => init({agent: 'a', url: new URL('http://h')}), /url: found an object \(URL\)/);
+  wrong(() => init({agent: 'a', token: ['x']}), /token: found an array, expected a text/);
+  wrong(() => init({agent: 'a', key: 'a.key'}), /key: found 'a.key', expected a SigningKey/);
+  wrong(() => memory({redakt: (x) => x}), /memory: no option 'redakt'/);
   const cx = memory();
   wrong(() => cx.step('x'), /expected a function/);
+  wrong(() => cx.step('x', () => 1, null), /add: found null/);
+  wrong(() => cx.tool(null, () => 1), /tool: found null/);
+  wrong(
+    () => cx.tool({gates: 'g'}, () => 1),
+    /tool: no option 'gates', expected one of name, gate/,
+  );
+  wrong(() => cx.record('text'), /record: found 'text', expected an event/);
+  wrong(() => cx.record({}, {stateDelta: {}}), /record: no option 'stateDelta'/);
+  wrong(() => cx.record({}, {parents: '@a'}), /parents: found '@a', expected an array/);
+  for (const timestamp of [Date.now(), NaN, -1, new Date(), '2020']) {
+    wrong(() => cx.record({}, {timestamp}), /timestamp: found .*Date.now\(\) \/ 1000/);
+  }
+  wrong(() => cx.beginStep('x').set(undefined, 1), /path: found undefined/);
+  wrong(() => cx.beginStep('x').set('a', 1, null), /set: found null/);
+  wrong(() => cx.beginStep('x').set('a', 1, {reason: 'b'}), /set: no option 'reason'/);
+  wrong(() => cx.beginStep('x').goals('pay'), /goals: found 'pay', expected an array/);
+  wrong(() => cx.beginStep('x').follow(undefined), /follow: found undefined, expected a Ref/);
   wrong(() => cx.tool({gate: 'g'}), /expected a function/);
   wrong(
     () => cx.beginStep('x', {kind: 'thought'}),
@@ -308,6 +336,42 @@ test('calls that cannot mean anything say what was expected', () => {
   wrong(() => cortex.instrumentAnthropic({}, cx), /@anthropic-ai\/sdk/);
   wrong(() => cortex.instrumentMcp({}, {cx}), /@modelcontextprotocol\/sdk/);
   wrong(() => cortex.current(), /call init/);
+  assert.deepEqual(cx.steps, []);
+});
+
+test('a time to wait that is no number is an error, not a wait without end', async (t) => {
+  const cx = cortex.init({
+    agent: 'a',
+    url: 'http://127.0.0.1:1',
+    spoolDir: false,
+    keyFile: false,
+    log: {warn() {}, error() {}},
+  });
+  t.after(() => cx.close(0));
+  cx.note('waits');
+  for (const wrong of [NaN, '500', {timeoutMs: 500}, null]) {
+    for (const call of [
+      () => cx.flush(wrong),
+      () => cx.close(wrong),
+      () => memory().flush(wrong),
+    ]) {
+      await assert.rejects(call, {name: 'UsageError', message: /expected milliseconds, a number/});
+    }
+  }
+  await assert.rejects(cx.flush(-1), {name: 'NotDelivered', pending: 1});
+  for (const wrong of [undefined, '', 5]) {
+    await assert.rejects(cx.why(wrong), {name: 'UsageError', message: /why: found .*memory\/NAME/});
+  }
+});
+
+test('what waits in memory is not promised to the next start', async () => {
+  const said = new Said();
+  const options = {agent: 'a', url: 'http://127.0.0.1:1', spoolDir: false, keyFile: false};
+  const cx = cortex.init({...options, log: said});
+  cx.note('waits');
+  await cx.close(1);
+  assert.ok(said.has('what waits in memory is lost when the process ends'), said.texts.join('\n'));
+  assert.ok(!said.has('the next start'));
 });
 
 test('steps and recorders that are printed or recorded do not show the token', async (t) => {
