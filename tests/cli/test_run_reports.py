@@ -64,7 +64,8 @@ def project(folder):
     repo, _ = with_policies(folder)
     for name, text in (("src/calc.py", CALC), ("tests/test_calc.py", TESTS),
                        ("src/add.js", ADD_JS), ("tests/add.test.js", TEST_JS),
-                       ("scripts/node.sh", "#!/bin/sh\nexec node --test --test-reporter=tap tests/\n"),
+                       ("scripts/node.sh",
+                        "#!/bin/sh\nexec node --test --test-reporter=tap tests/*.test.js\n"),
                        ("scripts/said.sh", "#!/bin/sh\nexec cat src/said.tap\n"),
                        ("src/said.tap", "TAP version 13\nok 1 - said\n1..1\n"),
                        ("scripts/wait.sh", "#!/bin/sh\nexec sleep 600\n"),
@@ -373,7 +374,8 @@ def node_by_npm_writes_a_file():
     with Folder() as folder:
         repo = project(folder)
         repo.write("package.json", json.dumps({"name": "refund", "scripts": {
-            "test": "node --test --test-reporter=tap --test-reporter-destination=report.tap tests/"}}))
+            "test": "node --test --test-reporter=tap --test-reporter-destination=report.tap "
+                    "tests/*.test.js"}}))
         repo.commit("npm")
         value = task("npm test", {"format": "tap", "path": "report.tap", "min_tests": 2,
                                   "same_as_baseline": True})
