@@ -46,6 +46,12 @@ bool cx_import_has_windows(const char *name)
     return format != NULL && format->windows;
 }
 
+bool cx_import_has_items(const char *name)
+{
+    const cx_import_format *format = find_format(cx_str_z(name));
+    return format != NULL && format->item != NULL;
+}
+
 const cx_import_format *cx_import_format_nth(size_t index)
 {
     return index < FORMAT_COUNT ? formats[index] : NULL;
@@ -217,13 +223,35 @@ static bool is_blank(cx_str line)
     return true;
 }
 
+/* As a document hands it over; the number of its record is not that of a line. */
+static cx_status import_item(cx_import_core *core, const cx_json *value, cx_err *err)
+{
+    cx_import_sink *sink = &core->sink;
+    const uint64_t line = sink->line;
+    if (line > UINT32_MAX)
+        return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET, "more than 2^32 records");
+    core->item = line - 1;
+    /* A number that overflows affects its record, whose text is stored (record.c). */
+    core->line_value = cx_json_has_canonical(value) ? value : NULL;
+    sink->line = 0;
+    cx_status status = core->format->item(sink, value, (uint32_t)core->item, err);
+    sink->line = line;
+    core->line_value = NULL;
+    return status;
+}
+
 static cx_status import_line(cx_import_core *core, cx_str line, cx_err *err)
 {
+    const bool items = has_items(window_of(core, core->sink.file));
     cx_json value;
     cx_err why = {0};
     cx_status status = cx_json_parse(&core->parser, line, &core->scratch, &value, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
+    if (cx_failed(status) && items && err != NULL)
+        *err = why;
+    if (items)
+        return cx_failed(status) ? status : import_item(core, &value, err);
     if (cx_failed(status))
         return cx_import_bad_line(core, why.tag == NULL ? "U_SYNTAX" : why.tag, err);
     if (!cx_json_has_canonical(&value))
@@ -247,7 +275,8 @@ static cx_status read_line(cx_import_core *core, cx_str line, uint64_t offset, c
     if (line.size != 0 && line.data[line.size - 1] == '\r')
         line.size--;
     if (is_blank(line)) {
-        core->sources.items[core->sink.file].blank_lines++;
+        const bool items = has_items(window_of(core, core->sink.file));
+        core->sources.items[core->sink.file].blank_lines += !items;
         return CX_SUCCESS;
     }
     cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
@@ -373,29 +402,25 @@ static bool next_filled_line(cx_bytes bytes, size_t *at, cx_str *out)
     return false;
 }
 
-static bool is_whole_object(cx_import_core *core, cx_str line)
+static bool is_whole_object(cx_json_parser *parser, cx_arena *arena, cx_str line)
 {
     cx_json value;
-    cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
-    bool whole = !cx_failed(cx_json_parse(&core->parser, line, &core->scratch, &value, NULL)) &&
+    cx_arena_mark mark = cx_arena_mark_now(arena);
+    bool whole = !cx_failed(cx_json_parse(parser, line, arena, &value, NULL)) &&
                  value.type == CX_JSON_OBJECT;
-    cx_arena_reset(&core->scratch, mark);
+    cx_arena_reset(arena, mark);
     return whole;
 }
 
-/*
- * For a family with both forms (§2.1): lines when there are two or more and one of the first two is
- * an object by itself, which no line of an indented document is.
- */
-static bool looks_like_lines(cx_import_core *core, cx_bytes bytes)
+bool cx_import_looks_like_lines(cx_json_parser *parser, cx_arena *arena, cx_bytes bytes)
 {
     cx_str first, second;
     size_t at = 0;
     if (!next_filled_line(bytes, &at, &first) || !next_filled_line(bytes, &at, &second))
         return false;
-    if (is_whole_object(core, first))
+    if (is_whole_object(parser, arena, first))
         return true;
-    return first.data[0] == '{' && is_whole_object(core, second);
+    return first.data[0] == '{' && is_whole_object(parser, arena, second);
 }
 
 /* The form of a streamed file is decided from its head, if that contains two lines. */
@@ -412,13 +437,26 @@ static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
         if (head == NULL)
             return cx_fail_nomem(err);
         CX_TRY(read_at(core, from, 0, head, CHUNK_BYTES, &got, err));
-        from->lines = looks_like_lines(core, cx_bytes_from(head, got));
+        from->lines =
+            cx_import_looks_like_lines(&core->parser, &core->scratch, cx_bytes_from(head, got));
         if (from->lines)
             return CX_SUCCESS;
         CX_TRY(load_whole(core, from, err));
     }
-    from->lines = looks_like_lines(core, from->bytes);
+    from->lines = cx_import_looks_like_lines(&core->parser, &core->scratch, from->bytes);
     return CX_SUCCESS;
+}
+
+/* What a document says besides its items, before they are read. */
+static cx_status read_rest(cx_import_core *core, const cx_import_window *window, cx_err *err)
+{
+    cx_json *rest = CX_ARENA_NEW(&core->documents, cx_json);
+    if (rest == NULL)
+        return cx_fail_nomem(err);
+    const cx_str text = cx_bytes_str(cx_import_after_mark(cx_str_bytes(window->rest)));
+    CX_TRY(cx_json_parse(&core->parser, text, &core->documents, rest, err));
+    core->sink.arena = &core->documents;
+    return core->format->document(&core->sink, rest, err);
 }
 
 /* Says which file a reader's message is about. */
@@ -446,6 +484,8 @@ static cx_status read_source(cx_import_core *core, uint32_t file, cx_err *err)
     from->first_entry = (uint32_t)core->entries.count;
     CX_TRY(choose_form(core, from, err));
     cx_arena_reset(&core->scratch, mark);
+    if (has_items(window_of(core, file)))
+        CX_TRY(read_rest(core, window_of(core, file), err));
     sink->arena = from->lines ? &core->scratch : &core->documents;
     cx_status status = from->lines ? read_lines(core, from, err) : read_document(core, from, err);
     if (!cx_failed(status) && core->format->file_end != NULL)

@@ -145,6 +145,7 @@ struct cx_import_core {
     char content_digest[16];
     /* The line the format is looking at. */
     const cx_json *line_value;
+    uint64_t item; /* its number, in a window of items */
     uint64_t line_offset;
     cx_str line_text;
     /* The last line of several records that the second pass read, parsed in its own arena. */
@@ -164,12 +165,24 @@ static inline const cx_import_window *window_of(const cx_import_core *core, uint
     return core->options.windows == NULL ? NULL : &core->options.windows[file];
 }
 
+/* Its records are numbered as those of a document. */
+static inline bool has_items(const cx_import_window *window)
+{
+    return window != NULL && window->items;
+}
+
 /* core.c */
 void cx_import_progress(cx_import_core *core, uint64_t more_bytes);
 /* A record of the present file is bad; `tag` is static text, NULL where it is JSON. */
 void cx_import_count_bad(cx_import_core *core, const char *tag);
 /* The line of an entry, until the next one is read; CX_E_CONFLICT when the file changed. */
 CX_RESULT cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx_err *err);
+
+/*
+ * For a family with both forms (§2.1): lines when there are two or more and one of the first two is
+ * an object by itself, which no line of an indented document is.
+ */
+bool cx_import_looks_like_lines(cx_json_parser *parser, cx_arena *arena, cx_bytes bytes);
 
 /* record.c */
 CX_RESULT cx_import_agent_of(cx_import_core *core, cx_str source_name, uint32_t *out, cx_err *err);

@@ -354,7 +354,7 @@ static uint64_t records_of(const cx_import_core *core, const source *from)
     return from->entry_count - from->extra - outside;
 }
 
-/* Which lines the window has, counted as event.at.line is. */
+/* Which lines the window has, counted as event.at.line is, or items, as event.at.index. */
 static cx_status put_window(cx_import_core *core, const cx_import_window *window,
                             cx_json_list *event, cx_err *err)
 {
@@ -362,8 +362,11 @@ static cx_status put_window(cx_import_core *core, const cx_import_window *window
     cx_json value;
     if (window == NULL)
         return CX_SUCCESS;
-    cx_json_list_put(&part, CX_STR("from"), cx_json_make_uint(&core->scratch, window->from + 1));
-    cx_json_list_put(&part, CX_STR("to"), cx_json_make_uint(&core->scratch, window->until));
+    const uint64_t first = window->items ? 0 : 1;
+    cx_json_list_put(&part, CX_STR("from"),
+                     cx_json_make_uint(&core->scratch, window->from + first));
+    cx_json_list_put(&part, CX_STR("to"),
+                     cx_json_make_uint(&core->scratch, window->until - 1 + first));
     CX_TRY(cx_json_list_end_object(&part, &value, err));
     cx_json_list_put(event, CX_STR("part"), value);
     return CX_SUCCESS;

@@ -62,6 +62,24 @@ const cx_import_format_info *cx_import_format_at(size_t index);
 
 /* Whether files of the format are lines whose records can be read in windows. */
 bool cx_import_has_windows(const char *name);
+/* Whether documents of the format have a list of records that can be read in windows (items.c). */
+bool cx_import_has_items(const char *name);
+
+/* Where the records of a document are in its text. */
+typedef struct cx_import_items {
+    size_t begin, end; /* of the list, with its brackets */
+    uint64_t count;
+} cx_import_items;
+/* An item of the list, from byte `begin` of the document on. */
+typedef cx_status (*cx_import_on_item)(void *arg, size_t begin, cx_err *err);
+
+/*
+ * Finds the items of a document, in their order, and reads all of it as JSON: what cannot be
+ * imported as a whole has none.  CX_E_FORMAT, CX_E_SYNTAX, CX_E_LIMIT as cx_import_run has them.
+ */
+CX_RESULT cx_import_find_items(const char *name, cx_bytes document, const cx_alloc *alloc,
+                               cx_import_on_item on_item, void *arg, cx_import_items *out,
+                               cx_err *err);
 
 /* A program whose files can be recognised, but have no importer. */
 typedef struct cx_import_other {
@@ -157,9 +175,9 @@ typedef struct cx_import_step {
 typedef cx_status (*cx_import_on_step)(void *arg, const cx_import_step *step, cx_err *err);
 
 /*
- * A file of lines of which only a window is read (§1.16).  The bytes that are given are its first
- * lines (`head` bytes of them, or 0), then its lines from `line` on.  Those before the window are
- * there for what its records refer to; they become no nodes.
+ * A file of lines, or of items, of which only a window is read (§1.16).  The bytes that are given
+ * are its first lines (`head` bytes of them, or 0), then its lines from `line` on.  Those before
+ * the window are there for what its records refer to; they become no nodes.
  */
 typedef struct cx_import_window {
     size_t head;
@@ -168,6 +186,10 @@ typedef struct cx_import_window {
     int64_t after_ns, until_ns; /* only records after the one, and not after the other time;
                                    INT64_MIN, INT64_MAX = all */
     bool absent;                /* none of its bytes are given, and it has no node */
+    /* The lines are items of a document (cx_import_find_items), counted likewise: an empty one is
+     * missing.  `rest` is the document with an empty list in the place of its items. */
+    bool items;
+    cx_str rest;
 } cx_import_window;
 
 typedef struct cx_import_options {
@@ -186,7 +208,8 @@ typedef struct cx_import_options {
     void *on_call_arg;
     cx_import_on_step on_step; /* at least once for each record, in the order of files; or NULL */
     void *on_step_arg;
-    const cx_import_window *windows; /* one for each file, of cx_import_has_windows; or NULL */
+    /* One for each file, of cx_import_has_windows or cx_import_has_items; or NULL. */
+    const cx_import_window *windows;
 } cx_import_options;
 
 #define CX_IMPORT_OPTIONS_INIT                                                             \

@@ -157,6 +157,11 @@ typedef struct cx_import_format {
     size_t state_size; /* of sink->state */
     /* One document; the whole value is given.  Calls cx_import_top once, and describes records. */
     cx_status (*document)(cx_import_sink *sink, const cx_json *document, cx_err *err);
+    /* The records of a document are the items of a list: that of the first of these names that has
+     * one, or with no name the document itself (§1.16).  `document` calls `item` for each of them,
+     * which describes one record.  NULL = they are not. */
+    const char *const *item_lists;
+    cx_status (*item)(cx_import_sink *sink, const cx_json *item, uint32_t index, cx_err *err);
     /* One line that parsed faithfully, of whatever type.  With both functions, a file that is one
      * JSON value is a document and any other is lines (§2.1). */
     cx_status (*line)(cx_import_sink *sink, const cx_json *value, cx_err *err);

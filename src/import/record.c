@@ -592,7 +592,9 @@ static cx_status push_entry(cx_import_core *core, entry **out, uint32_t *out_ind
     *e = (entry){.file = file, .index = from->entry_count, .place = from->entry_count};
     from->entry_count++;
     const cx_import_window *window = window_of(core, file);
-    const uint64_t line = core->sink.line - 1;
+    if (has_items(window))
+        e->index = e->place = core->item;
+    const uint64_t line = has_items(window) ? core->item : core->sink.line - 1;
     if (window != NULL && (line < window->from || line >= window->until))
         e->flags |= ENTRY_OUTSIDE;
     *out = e;
@@ -668,7 +670,8 @@ static cx_status store_record(cx_import_core *core, const cx_import_record *r, u
     if (core->line_value != NULL) {
         set_line(core, e);
         e->part = r->part;
-        e->place = r->index == UINT64_MAX ? r->part : r->index;
+        if (!has_items(window_of(core, e->file)))
+            e->place = r->index == UINT64_MAX ? r->part : r->index;
         if (content == NULL)
             content = r->part == UINT32_MAX ? core->line_value
                                             : core->format->part(core->line_value, r->part);

@@ -185,7 +185,7 @@ static cx_str role_of(const cx_json *item, uint32_t index)
     return is_inner(what) || is_error(what) ? CX_STR("") : CX_STR("assistant");
 }
 
-static cx_status import_item(cx_import_sink *sink, const cx_json *item, uint32_t index, cx_err *err)
+static cx_status cline_item(cx_import_sink *sink, const cx_json *item, uint32_t index, cx_err *err)
 {
     static const char *const times[] = {"ts", "timestamp", NULL};
     cline_state *state = sink->state;
@@ -213,7 +213,7 @@ static cx_status cline_document(cx_import_sink *sink, const cx_json *document, c
     if (document->type != CX_JSON_ARRAY)
         return cx_import_shape(err, "an array of {\"ts\",\"type\",\"say\"} or of messages");
     for (uint32_t i = 0; i < document->count; i++)
-        CX_TRY(import_item(sink, &document->items[i], i, err));
+        CX_TRY(cline_item(sink, &document->items[i], i, err));
     return CX_SUCCESS;
 }
 
@@ -247,11 +247,15 @@ static int cline_detect(cx_bytes head, const cx_json *record)
     return cx_import_has_str(first, "role") && has_marks(first) ? 70 : 0;
 }
 
+static const char *const the_document[] = {NULL};
+
 const cx_import_format cx_import_cline = {
     .info = {"cline", "Cline and Roo Code tasks",
              "ui_messages.json or api_conversation_history.json of a task", false},
     .state_size = sizeof(cline_state),
     .document = cline_document,
+    .item_lists = the_document,
+    .item = cline_item,
     .content = cline_content,
     .done = cline_done,
     .detect = cline_detect,

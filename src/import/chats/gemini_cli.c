@@ -106,9 +106,16 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *message, co
                               err);
 }
 
+static const char *const records[] = {"messages", "history", NULL};
+
+static cx_status gemini_item(cx_import_sink *sink, const cx_json *item, uint32_t index, cx_err *err)
+{
+    (void)index;
+    return import_message(sink, item, item, UINT32_MAX, err);
+}
+
 static cx_status gemini_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
 {
-    static const char *const records[] = {"messages", "history", NULL};
     gemini_state *state = sink->state;
     const cx_json *messages = cx_import_array_at(document, "messages");
     cx_json top;
@@ -120,7 +127,7 @@ static cx_status gemini_document(cx_import_sink *sink, const cx_json *document, 
     CX_TRY(cx_import_without(document, records, sink->arena, &top, err));
     CX_TRY(cx_import_top(sink, &top, err));
     for (uint32_t i = 0; i < messages->count; i++)
-        CX_TRY(import_message(sink, &messages->items[i], &messages->items[i], UINT32_MAX, err));
+        CX_TRY(gemini_item(sink, &messages->items[i], i, err));
     return CX_SUCCESS;
 }
 
@@ -212,6 +219,8 @@ const cx_import_format cx_import_gemini_cli = {
              "{\"sessionId\",\"projectHash\",\"messages\":[...]}, or JSON lines of the same", true},
     .state_size = sizeof(gemini_state),
     .document = gemini_document,
+    .item_lists = records,
+    .item = gemini_item,
     .line = gemini_line,
     .content = gemini_content,
     .part = gemini_part,

@@ -310,6 +310,274 @@ CX_TEST(window_takes_other_files_by_time)
     cx_buf_done(&s.text);
 }
 
+/* --- items of a document ---------------------------------------------------------------------- */
+
+/* Some are no records, or say no time; white space is everywhere. */
+static void add_gemini_item(cx_buf *out, unsigned i)
+{
+    static const char *const types[] = {"user", "gemini", "info", "gemini"};
+    if (i % 13 == 5) {
+        cx_buf_add_z(out, i % 2 == 0 ? "null" : "{ \"no\" : [ 1,\r\n2 ] }");
+        return;
+    }
+    cx_buf_printf(out, "{\n \"id\": \"m%u\",\n \"type\": \"%s\",", i, types[i % 4]);
+    if (i % 11 != 3)
+        cx_buf_printf(out, "\"timestamp\":\"2026-01-02T03:04:%02u.000Z\",", i);
+    if (i % 4 == 3)
+        cx_buf_printf(out,
+                      "\"toolCalls\":[{\"id\":\"t%u\",\"name\":\"ls\",\"args\":{\"a\":\"]\"},"
+                      "\"result\":[{\"functionResponse\":{\"response\":{\"output\":\"x\"}}}]}],",
+                      i);
+    if (i == 17)
+        cx_buf_add_z(out, "\"tokens\":{\"input\":1e999},");
+    cx_buf_printf(out, "\n \"content\": \"say, \\\"%u\\\"\"\n}", i);
+}
+
+static void add_cline_item(cx_buf *out, unsigned i)
+{
+    static const char *const whats[] = {"text", "tool", "command_output", "api_req_started",
+                                        "completion_result"};
+    if (i % 13 == 5) {
+        cx_buf_add_z(out, "[ ]");
+        return;
+    }
+    cx_buf_printf(out, "{ \"ts\" : %llu,\n\"type\":\"say\",\"say\":\"%s\",\"text\":",
+                  1767323040000ull + 1000ull * i, whats[i % 5]);
+    cx_buf_printf(out,
+                  i % 5 == 1   ? "\"{\\\"tool\\\":\\\"readFile\\\",\\\"path\\\":\\\"a%u.c\\\"}\"}"
+                  : i % 5 == 3 ? "\"{\\\"tokensIn\\\":%u}\"}"
+                               : "\"word %u\"}",
+                  i);
+}
+
+typedef struct items_document {
+    const char *format;
+    cx_buf text;
+    size_t starts[LINES], count;
+    cx_import_items items;
+} items_document;
+
+static cx_status note_start(void *arg, size_t begin, cx_err *err)
+{
+    items_document *d = arg;
+    if (d->count == LINES)
+        return cx_fail(err, CX_E_LIMIT, "more items than there are");
+    d->starts[d->count++] = begin;
+    return CX_SUCCESS;
+}
+
+static void begin_document(items_document *d, const char *format, const char *before,
+                           const char *after, void (*add)(cx_buf *, unsigned))
+{
+    cx_err err = {0};
+    *d = (items_document){.format = format};
+    cx_buf_init(&d->text, cx_alloc_default());
+    cx_buf_add_z(&d->text, before);
+    for (unsigned i = 0; i < LINES; i++) {
+        cx_buf_add_z(&d->text, i == 0 ? "\n  " : " ,\n  ");
+        add(&d->text, i);
+    }
+    cx_buf_add_z(&d->text, after);
+    CHECK_STATUS(cx_import_find_items(format, cx_buf_bytes(&d->text), cx_alloc_default(),
+                                      note_start, d, &d->items, &err),
+                 &err);
+    REQUIRE(d->count == LINES && d->items.count == LINES);
+}
+
+/* As a line: between two tokens a line feed is as good as a blank. */
+static void add_item_line(const items_document *d, unsigned i, cx_buf *out)
+{
+    size_t end = i + 1 < LINES ? d->starts[i + 1] : d->items.end - 1;
+    const size_t from = out->size;
+    cx_buf_add(out, d->text.data + d->starts[i], end - d->starts[i]);
+    for (size_t at = from; at < out->size; at++)
+        if (out->data[at] == '\n' || out->data[at] == '\r')
+            out->data[at] = ' ';
+    while (out->data[out->size - 1] == ' ')
+        out->size--;
+    out->size -= out->data[out->size - 1] == ',';
+    cx_buf_add_byte(out, '\n');
+}
+
+/* `missing` is an item that is an empty line; LINES = none. */
+static void import_items(const items_document *d, unsigned from, unsigned until, unsigned missing,
+                         imported *in)
+{
+    cx_buf text, rest;
+    const unsigned before = from < BEFORE ? 0 : from - BEFORE;
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_init(&rest, cx_alloc_default());
+    cx_buf_add(&rest, d->text.data, d->items.begin);
+    cx_buf_add_z(&rest, "[]");
+    cx_buf_add(&rest, d->text.data + d->items.end, d->text.size - d->items.end);
+    for (unsigned i = before; i < until; i++)
+        if (i == missing)
+            cx_buf_add_byte(&text, '\n');
+        else
+            add_item_line(d, i, &text);
+    const cx_import_window window = {.line = before,
+                                     .from = from,
+                                     .until = until,
+                                     .after_ns = INT64_MIN,
+                                     .until_ns = INT64_MAX,
+                                     .items = true,
+                                     .rest = cx_buf_str(&rest)};
+    const cx_bytes file = cx_buf_bytes(&text);
+    options.windows = &window;
+    imported_begin(in);
+    CHECK_STATUS(cx_import_run_bytes(d->format, &file, 1, &options, imported_write, &in->out, NULL,
+                                     &in->err),
+                 &in->err);
+    in->summary.total.nodes = until - from + 1 - (missing >= from && missing < until);
+    imported_parse(in);
+    imported_verify(in, false);
+    cx_buf_done(&rest);
+    cx_buf_done(&text);
+}
+
+/* The node of an item. */
+static size_t node_of_item(imported *in, unsigned item)
+{
+    char index[16];
+    (void)snprintf(index, sizeof index, "%u", item);
+    for (size_t i = 1; i < in->count; i++)
+        if (cx_str_is(node_text(in, i, "/event/at/index"), index))
+            return i;
+    return 0;
+}
+
+static void check_items(const char *format, const char *before, const char *after,
+                        void (*add)(cx_buf *, unsigned))
+{
+    items_document d;
+    imported whole;
+    begin_document(&d, format, before, after, add);
+    const cx_bytes file = cx_buf_bytes(&d.text);
+    import_bytes(&whole, format, &file, 1, NULL);
+    REQUIRE(whole.count == LINES + 1);
+    for (unsigned from = 0; from < LINES; from++)
+        for (unsigned until = from + 1; until <= LINES; until += 7) {
+            imported part;
+            import_items(&d, from, until, LINES, &part);
+            REQUIRE(part.count == until - from + 1);
+            CHECK((node_get(&part, 0, "/event/raw_top") == NULL) ==
+                  (node_get(&whole, 0, "/event/raw_top") == NULL));
+            for (unsigned i = from; i < until; i++)
+                check_node(&whole, &part, node_of_item(&whole, i), node_of_item(&part, i));
+            imported_done(&part);
+        }
+    imported_done(&whole);
+    cx_buf_done(&d.text);
+}
+
+CX_TEST(window_of_a_document_of_gemini_cli_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_items("gemini-cli"));
+    check_items("gemini-cli", "{\"sessionId\":\"s\", \"history\":[{}],\n\"mess\\u0061ges\": [",
+                "\n ],\"projectHash\":\"p\"}\n", add_gemini_item);
+    check_items("gemini-cli", "\xEF\xBB\xBF{\"messages\":0,\n\"history\":[", "]}", add_gemini_item);
+}
+
+CX_TEST(window_of_a_document_of_cline_has_the_nodes_of_the_whole)
+{
+    CHECK(cx_import_has_items("cline"));
+    check_items("cline", " [", "\n]\n", add_cline_item);
+}
+
+CX_TEST(window_of_a_document_says_which_items_it_has)
+{
+    items_document d;
+    imported part;
+    begin_document(&d, "cline", "[", "]", add_cline_item);
+    import_items(&d, 10, 20, 12, &part);
+    CHECK_STR(node_text(&part, 0, "/event/part/from"), "10");
+    CHECK_STR(node_text(&part, 0, "/event/part/to"), "19");
+    CHECK_STR(node_text(&part, 0, "/event/records"), "9");
+    CHECK_STR(node_text(&part, 0, "/event/blank_lines"), "0");
+    CHECK_STR(node_text(&part, 1, "/event/at/index"), "10");
+    CHECK(node_of_item(&part, 12) == 0 && node_of_item(&part, 13) != 0);
+    imported_done(&part);
+    cx_buf_done(&d.text);
+}
+
+/* What is no item of a document is an error, not a record that is told to be bad. */
+CX_TEST(window_of_items_is_of_items)
+{
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    cx_import_window window = {.until = 2,
+                               .after_ns = INT64_MIN,
+                               .until_ns = INT64_MAX,
+                               .items = true,
+                               .rest = CX_STR("[]")};
+    static const char *const lines[] = {"{\"ts\":1}\n{\"ts\":", "{} {}\n", "]\n"};
+    options.windows = &window;
+    for (size_t i = 0; i < CX_COUNT_OF(lines); i++) {
+        imported in;
+        const cx_bytes file = cx_str_bytes(cx_str_z(lines[i]));
+        imported_begin(&in);
+        cx_status status = cx_import_run_bytes("cline", &file, 1, &options, imported_write, &in.out,
+                                               NULL, &in.err);
+        CHECK(cx_failed(status) && in.out.size == 0);
+        imported_done(&in);
+    }
+    window.rest = CX_STR("{}");
+    imported in;
+    const cx_bytes file = cx_str_bytes(CX_STR("{\"ts\":1}\n"));
+    imported_begin(&in);
+    CHECK(cx_failed(
+        cx_import_run_bytes("cline", &file, 1, &options, imported_write, &in.out, NULL, &in.err)));
+    CHECK_STR(cx_str_z(in.err.tag), "U_SHAPE");
+    imported_done(&in);
+}
+
+static cx_status count_item(void *arg, size_t begin, cx_err *err)
+{
+    (void)begin;
+    (void)err;
+    ++*(size_t *)arg;
+    return CX_SUCCESS;
+}
+
+/* I1 of items.c: each of these cannot be read as a whole, or is read as lines. */
+CX_TEST(items_are_of_documents_that_can_be_read)
+{
+    static const struct {
+        const char *format, *text;
+    } bad[] = {{"cline", ""},
+               {"cline", "{}"},
+               {"cline", "[1,]"},
+               {"cline", "[1 2]"},
+               {"cline", "[{\"a\":1,\"a\":2}]"},
+               {"cline", "[1]]"},
+               {"cline", "[1"},
+               {"cline", "[\"\xff\"]"},
+               {"gemini-cli", "[]"},
+               {"gemini-cli", "{\"messages\":{}}"},
+               {"gemini-cli", "{\"messages\":[],\"messages\":[]}"},
+               {"gemini-cli", "{\"messages\":[],\"x\":}"},
+               {"gemini-cli", "{\"messages\":[]} 1"},
+               {"gemini-cli", "{\"a\":1}\n{\"messages\":[]}"},
+               {"gemini-cli", "{\"messages\":[\n{\"type\":\"user\"}\n]}"}};
+    for (size_t i = 0; i < CX_COUNT_OF(bad); i++) {
+        size_t count = 0;
+        cx_import_items items;
+        cx_err err = {0};
+        CHECK(
+            cx_failed(cx_import_find_items(bad[i].format, cx_str_bytes(cx_str_z(bad[i].text)),
+                                           cx_alloc_default(), count_item, &count, &items, &err)));
+        CHECK(err.message[0] != 0);
+    }
+    size_t count = 0;
+    cx_import_items items;
+    cx_err err = {0};
+    CHECK_STATUS(cx_import_find_items("cline", cx_str_bytes(CX_STR(" [ ] ")), cx_alloc_default(),
+                                      count_item, &count, &items, &err),
+                 &err);
+    CHECK(count == 0 && items.count == 0 && items.begin == 1 && items.end == 4);
+    CHECK(!cx_import_has_items("claude-code") && !cx_import_has_items("no such format"));
+}
+
 CX_TEST(window_is_of_formats_whose_lines_stand_alone)
 {
     CHECK(!cx_import_has_windows("aider"));
