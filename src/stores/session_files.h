@@ -7,6 +7,7 @@
 
 #include "import/api.h"
 #include "stores/session_index.h"
+#include "stores/session_places.h"
 
 /* Memory is the arena's that it was found with. */
 typedef struct cx_session_files {
@@ -20,6 +21,10 @@ typedef struct cx_session_files {
      * they were archived (session_part.h).  NULL = they need not be. */
     const cx_session_piece *pieces;
     size_t piece_count;
+    /* Of one document: where its records are, once they were counted (session_part.h); NULL = it
+     * has no parts. */
+    const cx_session_places *places;
+    bool placed; /* they were looked for */
 } cx_session_files;
 
 /* The name of the session of a file: without folders and ending, or the folder's where all sessions

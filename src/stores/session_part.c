@@ -16,19 +16,29 @@ typedef struct window {
     const cx_recorded_session *file;
     cx_arena *arena; /* of one piece at a time */
     cx_buf *out;
+    cx_buf *rest; /* of a document, without its records */
     size_t max_bytes;
 } window;
 
-bool cx_session_files_have_parts(const cx_session_files *files)
+static bool is_document(const cx_session_files *files)
 {
     cx_session_path path;
     cx_session_path_read(files->items[0]->path, &path);
-    return (files->joined || !cx_session_path_is_document(&path)) &&
-           cx_import_has_windows(cx_recorded_session_format_name(files->items[0]->format));
+    return !files->joined && cx_session_path_is_document(&path);
+}
+
+bool cx_session_files_have_parts(const cx_session_files *files)
+{
+    const char *format = cx_recorded_session_format_name(files->items[0]->format);
+    if (is_document(files))
+        return cx_import_has_items(format) && (!files->placed || files->places != NULL);
+    return cx_import_has_windows(format);
 }
 
 uint64_t cx_session_files_lines(const cx_session_files *files)
 {
+    if (is_document(files))
+        return files->places == NULL ? 0 : files->places->items;
     return files->joined ? files->line_count : files->items[0]->lines;
 }
 
@@ -184,6 +194,11 @@ cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_aren
                                  cx_err *err)
 {
     window w = {.home = home, .files = files, .file = files->items[0], .arena = arena};
+    if (is_document(files)) {
+        files->placed = true;
+        return cx_session_places_open(home, w.file, CX_SESSION_PART_BYTES_MAX, false, arena,
+                                      &files->places, err);
+    }
     if (w.file->counted || files->joined)
         return CX_SUCCESS;
     cx_recorded_session *own = CX_ARENA_NEW(arena, cx_recorded_session);
@@ -238,6 +253,7 @@ static cx_str time_member(cx_recorded_session_format format)
 {
     return format == CX_SESSION_CURSOR     ? CX_STR("\"timestamp_ms\":")
            : format == CX_SESSION_OPENCODE ? CX_STR("\"created\":")
+           : format == CX_SESSION_CLINE    ? CX_STR("\"ts\":")
                                            : CX_STR("\"timestamp\":");
 }
 
@@ -335,6 +351,27 @@ static cx_status add_documents(const window *w, uint64_t from, cx_import_window 
     return add_document_lines(w, out->line, out->until, err);
 }
 
+/* --- records of a document -------------------------------------------------------------------- */
+
+static cx_status add_records(const window *w, uint64_t from, cx_import_window *out, cx_err *err)
+{
+    const cx_session_places *places = w->files->places;
+    uint64_t before = from < CX_SESSION_PART_BEFORE ? from : CX_SESSION_PART_BEFORE;
+    *out = (cx_import_window){
+        .from = from, .after_ns = INT64_MIN, .until_ns = INT64_MAX, .items = true};
+    out->until =
+        places->items - from > CX_SESSION_PART_LINES ? from + CX_SESSION_PART_LINES : places->items;
+    while (before != 0 && cx_session_places_size(places, from - before, from) > BEFORE_BYTES_MAX)
+        before /= 2;
+    out->line = from - before;
+    if (cx_session_places_size(places, out->line, out->until) > w->max_bytes)
+        return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
+                          "the part has more than %zu bytes", w->max_bytes);
+    CX_TRY(cx_session_places_rest(w->home, w->file, places, w->rest, err));
+    out->rest = cx_buf_str(w->rest);
+    return cx_session_places_read(w->home, w->file, places, out->line, out->until, w->out, err);
+}
+
 /* --- those of subagents ----------------------------------------------------------------------- */
 
 /* The time of a file's first or last record that has one. */
@@ -390,8 +427,12 @@ static void time_window(cx_str text, const cx_session_files *files, cx_import_wi
 /* The member that a record's id is in, as the readers of these formats say (imports.md §2). */
 static cx_str id_member(cx_recorded_session_format format)
 {
-    return format == CX_SESSION_DROID || format == CX_SESSION_COPILOT_CLI ? CX_STR("id")
-                                                                          : CX_STR("uuid");
+    static const cx_recorded_session_format ids[] = {CX_SESSION_DROID, CX_SESSION_COPILOT_CLI,
+                                                     CX_SESSION_GEMINI_CLI};
+    for (size_t i = 0; i < CX_COUNT_OF(ids); i++)
+        if (format == ids[i])
+            return CX_STR("id");
+    return CX_STR("uuid");
 }
 
 static bool is_record(const window *w, cx_str line, cx_str id)
@@ -404,6 +445,21 @@ static bool is_record(const window *w, cx_str line, cx_str id)
     return cx_str_eq(cx_json_get_str(&value, id_member(w->file->format)), id);
 }
 
+static void find_in_lines(const window *w, cx_str rest, uint64_t first, cx_str id,
+                          uint64_t *out_line, bool *out_found)
+{
+    bool there = rest.size != 0 && memmem(rest.data, rest.size, id.data, id.size) != NULL;
+    for (uint64_t line = first; there && rest.size != 0 && !*out_found; line++) {
+        const char *end = memchr(rest.data, '\n', rest.size);
+        const size_t size = end == NULL ? rest.size : (size_t)(end - rest.data);
+        *out_found = is_record(w, cx_str_from(rest.data, size), id);
+        *out_line = line;
+        rest = cx_str_from(rest.data + size, rest.size - size);
+        if (end != NULL)
+            rest = cx_str_from(rest.data + 1, rest.size - 1);
+    }
+}
+
 /* Lines that are in two pieces are longer than a piece, and are not looked into. */
 static cx_status find_id(const window *w, cx_str id, uint64_t *out_line, bool *out_found,
                          cx_err *err)
@@ -414,17 +470,7 @@ static cx_status find_id(const window *w, cx_str id, uint64_t *out_line, bool *o
         cx_arena_mark mark = cx_arena_mark_now(w->arena);
         CX_TRY(piece_at(w, at, &piece, err));
         CX_TRY(read_piece(w, &piece, &bytes, err));
-        cx_str rest = cx_bytes_str(bytes);
-        bool there = memmem(rest.data, rest.size, id.data, id.size) != NULL;
-        for (uint64_t line = piece.lines; there && rest.size != 0 && !*out_found; line++) {
-            const char *end = memchr(rest.data, '\n', rest.size);
-            const size_t size = end == NULL ? rest.size : (size_t)(end - rest.data);
-            *out_found = is_record(w, cx_str_from(rest.data, size), id);
-            *out_line = line;
-            rest = cx_str_from(rest.data + size, rest.size - size);
-            if (end != NULL)
-                rest = cx_str_from(rest.data + 1, rest.size - 1);
-        }
+        find_in_lines(w, cx_bytes_str(bytes), piece.lines, id, out_line, out_found);
         cx_arena_reset(w->arena, mark);
     }
     return CX_SUCCESS;
@@ -463,6 +509,52 @@ static cx_status find_document(const window *w, cx_str id, uint64_t *out_line, b
     return status;
 }
 
+/* So many records of a document are looked into together. */
+#define FOUND_AT_ONCE 1024u
+
+/* Cline's records have no ids. */
+static cx_status find_item(const window *w, cx_str id, uint64_t *out_line, bool *out_found,
+                           cx_err *err)
+{
+    const cx_session_places *places = w->files->places;
+    cx_buf lines;
+    cx_status status = CX_SUCCESS;
+    if (places == NULL || w->file->format != CX_SESSION_GEMINI_CLI)
+        return CX_SUCCESS;
+    cx_buf_init(&lines, cx_alloc_default());
+    *out_found = false;
+    for (uint64_t at = 0; at < places->items && !*out_found && !cx_failed(status);
+         at += FOUND_AT_ONCE) {
+        const uint64_t left = places->items - at;
+        cx_buf_clear(&lines);
+        status = cx_session_places_read(w->home, w->file, places, at,
+                                        left < FOUND_AT_ONCE ? places->items : at + FOUND_AT_ONCE,
+                                        &lines, err);
+        find_in_lines(w, cx_buf_str(&lines), at, id, out_line, out_found);
+    }
+    cx_buf_done(&lines);
+    return status;
+}
+
+/* As gather_again. */
+static cx_status find_item_again(const window *w, cx_str id, uint64_t *out_line, bool *out_found,
+                                 cx_err *err)
+{
+    cx_session_files again = *w->files;
+    window other = *w;
+    cx_err why = {0};
+    cx_status status = find_item(w, id, out_line, out_found, &why);
+    if (status.code == CX_E_CONFLICT) {
+        CX_TRY(cx_session_places_open(w->home, w->file, CX_SESSION_PART_BYTES_MAX, true, w->arena,
+                                      &again.places, err));
+        other.files = &again;
+        return find_item(&other, id, out_line, out_found, err);
+    }
+    if (cx_failed(status) && err != NULL)
+        *err = why;
+    return status;
+}
+
 static bool read_number(cx_str digits, uint64_t *out)
 {
     *out = 0;
@@ -484,16 +576,19 @@ cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx
     *out_found = false;
     if (cx_str_starts(name, CX_STR(at))) {
         name = cx_str_from(name.data + sizeof at - 1, name.size - (sizeof at - 1));
-        *out_found = read_number(name, &line) && line != 0 && line <= cx_session_files_lines(files);
-        *out_line = *out_found ? line - 1 : 0;
+        const uint64_t first = is_document(files) ? 0 : 1; /* as event.at counts */
+        *out_found = read_number(name, &line) && line >= first &&
+                     line - first < cx_session_files_lines(files);
+        *out_line = *out_found ? line - first : 0;
         return CX_SUCCESS;
     }
     if (!cx_str_starts(name, CX_STR(src)) || name.size == sizeof src - 1)
         return CX_SUCCESS;
     name = cx_str_from(name.data + sizeof src - 1, name.size - (sizeof src - 1));
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = files->joined ? find_document(&w, name, out_line, out_found, err)
-                                     : find_id(&w, name, out_line, out_found, err);
+    cx_status status = files->joined        ? find_document(&w, name, out_line, out_found, err)
+                       : is_document(files) ? find_item_again(&w, name, out_line, out_found, err)
+                                            : find_id(&w, name, out_line, out_found, err);
     cx_arena_done(&arena);
     return status;
 }
@@ -513,6 +608,8 @@ static cx_status gather(window *w, const cx_session_files *files, uint64_t from,
     w->file = files->items[0];
     if (files->joined)
         CX_TRY(add_documents(w, from, &g->windows[0], err));
+    else if (is_document(files))
+        CX_TRY(add_records(w, from, &g->windows[0], err));
     else
         CX_TRY(add_own(w, from, &g->windows[0], err));
     g->ends[0] = w->out->size;
@@ -545,36 +642,78 @@ static cx_status check_part(const cx_session_files *files, uint64_t from, cx_err
     return CX_SUCCESS;
 }
 
+typedef struct part {
+    cx_home *home;
+    const cx_session_files *files;
+    uint64_t from;
+    const cx_alloc *alloc;
+    cx_arena arena, pieces;
+    cx_buf text, rest;
+} part;
+
+static cx_status gather_part(part *p, gathered *g, cx_session_times *out_times, cx_err *err)
+{
+    window w = {.home = p->home,
+                .files = p->files,
+                .arena = &p->pieces,
+                .out = &p->text,
+                .rest = &p->rest,
+                .max_bytes = CX_SESSION_PART_BYTES_MAX};
+    cx_buf_clear(&p->text);
+    cx_buf_clear(&p->rest);
+    return gather(&w, p->files, p->from, g, out_times, err);
+}
+
+/* The places of a document that are not those of its bytes are made again, once. */
+static cx_status gather_again(part *p, cx_session_files *files, gathered *g,
+                              cx_session_times *out_times, cx_err *err)
+{
+    *files = *p->files;
+    CX_TRY(cx_session_places_open(p->home, files->items[0], CX_SESSION_PART_BYTES_MAX, true,
+                                  &p->arena, &files->places, err));
+    p->files = files;
+    CX_TRY(check_part(files, p->from, err));
+    return gather_part(p, g, out_times, err);
+}
+
+static cx_status import_part(part *p, cx_import_write write, void *write_arg,
+                             cx_session_times *out_times, cx_err *err)
+{
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    cx_session_files again;
+    cx_err why = {0};
+    const size_t count = p->files->count;
+    gathered g = {CX_ARENA_ARRAY(&p->arena, cx_import_window, count),
+                  CX_ARENA_ARRAY(&p->arena, cx_bytes, count),
+                  CX_ARENA_ARRAY(&p->arena, size_t, count)};
+    if (g.windows == NULL || g.files == NULL || g.ends == NULL)
+        return cx_fail_nomem(err);
+    cx_status status = gather_part(p, &g, out_times, &why);
+    if (status.code == CX_E_CONFLICT && is_document(p->files))
+        status = gather_again(p, &again, &g, out_times, &why);
+    if (cx_failed(status) && err != NULL)
+        *err = why;
+    CX_TRY(status);
+    options.alloc = p->alloc;
+    options.windows = g.windows;
+    return cx_import_run_bytes(cx_recorded_session_format_name(p->files->items[0]->format), g.files,
+                               p->files->joined ? 1 : count, &options, write, write_arg, NULL, err);
+}
+
 cx_status cx_session_files_import_part(cx_home *home, const cx_session_files *files, uint64_t from,
                                        const cx_alloc *alloc, cx_import_write write,
                                        void *write_arg, cx_session_times *out_times, cx_err *err)
 {
-    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
-    cx_arena arena, pieces;
-    cx_buf text;
+    part p = {.home = home, .files = files, .from = from, .alloc = alloc};
     CX_TRY(check_part(files, from, err));
-    cx_arena_init(&arena, alloc, 0);
-    cx_arena_init(&pieces, alloc, 0);
-    cx_buf_init(&text, alloc);
-    window w = {.home = home,
-                .files = files,
-                .arena = &pieces,
-                .out = &text,
-                .max_bytes = CX_SESSION_PART_BYTES_MAX};
-    gathered g = {CX_ARENA_ARRAY(&arena, cx_import_window, files->count),
-                  CX_ARENA_ARRAY(&arena, cx_bytes, files->count),
-                  CX_ARENA_ARRAY(&arena, size_t, files->count)};
-    cx_status status = g.windows == NULL || g.files == NULL || g.ends == NULL
-                           ? cx_fail_nomem(err)
-                           : gather(&w, files, from, &g, out_times, err);
-    options.alloc = alloc;
-    options.windows = g.windows;
-    if (!cx_failed(status))
-        status = cx_import_run_bytes(cx_recorded_session_format_name(files->items[0]->format),
-                                     g.files, files->joined ? 1 : files->count, &options, write,
-                                     write_arg, NULL, err);
-    cx_buf_done(&text);
-    cx_arena_done(&pieces);
-    cx_arena_done(&arena);
+    cx_arena_init(&p.arena, alloc, 0);
+    cx_arena_init(&p.pieces, alloc, 0);
+    cx_buf_init(&p.text, alloc);
+    cx_buf_init(&p.rest, alloc);
+    cx_status status = import_part(&p, write, write_arg, out_times, err);
+    cx_buf_done(&p.rest);
+    cx_buf_done(&p.text);
+    cx_arena_done(&p.pieces);
+    cx_arena_done(&p.arena);
     return status;
 }

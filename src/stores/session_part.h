@@ -1,6 +1,7 @@
 /*
- * session_part.h - some lines of a session that grows by lines, without reading those before them
- * (docs/formats/view.md).
+ * session_part.h - some lines of a session that grows by lines, or some records of a document,
+ * without reading those before them (docs/formats/view.md).  Below, a line is also a record of a
+ * document.
  *
  *   P1  The records in a part become nodes with the events, changes and times that they have in the
  *       whole; what links them, hashes and numbers, is of the part.
@@ -23,18 +24,20 @@
 #define CX_SESSION_PART_BYTES_MAX ((size_t)256 << 20)
 
 /* Whether the session can be read in parts: it is one file of lines, or documents that are read as
- * such lines, and its format allows it. */
+ * such lines, or a document with a list of records, and its format allows it.  Of such a document
+ * it is known once its records were counted. */
 bool cx_session_files_have_parts(const cx_session_files *files);
 /* How many lines it has, once they were counted. */
 uint64_t cx_session_files_lines(const cx_session_files *files);
-/* Sets items[0]->lines where the archive does not say them (P4); for the calls that follow.  Memory
- * is the arena's. */
+/* Sets items[0]->lines where the archive does not say them (P4), and finds the places of a document
+ * (session_places.h); for the calls that follow.  Memory is the arena's. */
 CX_RESULT cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,
                                  cx_err *err);
 
 /*
- * In which line, from 0, the record is that "at:0:LINE" or "src:ID" names; the latter is looked for
- * in all of the file's lines.  *out_found false: in none, or the name is another one.
+ * In which line, from 0, the record is that "at:0:LINE" or "src:ID" names (of a document
+ * "at:0:INDEX", from 0); the latter is looked for in all of the file's lines.  *out_found false: in
+ * none, or the name is another one.
  */
 CX_RESULT cx_session_files_line(cx_home *home, const cx_session_files *files, cx_str name,
                                 uint64_t *out_line, bool *out_found, cx_err *err);

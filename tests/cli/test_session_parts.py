@@ -5,6 +5,7 @@
 """
 import contextlib
 import datetime
+import hashlib
 import http.client
 import json
 import subprocess
@@ -429,14 +430,201 @@ def a_session_of_an_earlier_version_has_parts():
         p.expect(2, "lattice", "render", "@session/s1", "--part", "6", err="below 6")
 
 
+def gemini(i):
+    """A message of Gemini CLI: a person, a thought with a call and its answer, what the program says, a text."""
+    told = [{"type": "user", "content": [{"text": f"please {i}"}]},
+            {"type": "gemini", "content": f"I look [{i}], \"so\"", "model": "gemini-3-pro",
+             "thoughts": [{"subject": "Look", "description": f"thought {i}", "timestamp": moment(BEGAN + i)}],
+             "tokens": {"input": 10 + i, "output": 3, "cached": 0, "thoughts": 1, "tool": 0, "total": 14 + i},
+             "toolCalls": [{"id": f"read_file-{i}", "name": "read_file", "args": {"file_path": f"/w/{i % 50}.c"},
+                            "status": "error" if i % 40 == 1 else "success", "timestamp": moment(BEGAN + i),
+                            "result": [{"functionResponse": {"id": f"read_file-{i}", "name": "read_file",
+                                                             "response": {"output": f"text {i}\n{{[\\"}}}]}]},
+            {"type": ["info", "error"][i // 4 % 2], "content": f"note {i}"},
+            {"type": "gemini", "content": f"said {i}", "thoughts": []}]
+    return {"id": f"m{i}", "timestamp": moment(BEGAN + i), **told[i % 4]}
+
+
+def cline(i):
+    """What Cline shows, as it writes it: texts may be JSON."""
+    told = [("say", "text", f"step {i}"), ("ask", "tool", json.dumps({"tool": "readFile", "path": f"{i}.c", "content": "]"})),
+            ("say", "api_req_started", json.dumps({"request": "x", "tokensIn": i, "tokensOut": 2, "cost": 0.01})),
+            ("say", "command", f"ls {i}"), ("say", "command_output", "a.c"), ("say", "error", f"no {i}"),
+            ("say", "user_feedback", f"please {i}")]
+    kind, what, text = told[i % 7]
+    return {"ts": (BEGAN + i) * 1000, "type": kind, kind: what, "text": text, "partial": False}
+
+
+def put_gemini(folder, values, name="session-1"):
+    (folder / "chats").mkdir(parents=True, exist_ok=True)
+    (folder / "chats" / f"{name}.json").write_text(json.dumps({
+        "sessionId": "g1", "projectHash": "p", "startTime": moment(BEGAN), "lastUpdated": moment(BEGAN),
+        "messages": list(values), "kind": "main"}, indent=2))
+
+
+def put_cline(folder, values, name="task-1"):
+    (folder / "tasks" / name).mkdir(parents=True, exist_ok=True)
+    (folder / "tasks" / name / "ui_messages.json").write_text(json.dumps(list(values), separators=(",", ":")))
+
+
+# What a session is called, how it is written, one of its records, and a name of the record 6000.
+DOCUMENTS = [("session-1", put_gemini, gemini, "src:m6000"), ("task-1", put_cline, cline, "at:0:6000")]
+
+
+def check_document(ask, name, count, starts):
+    whole = ask.steps(f"session/{name}")
+    check(len(whole) == count, name, len(whole))
+    for first in starts:
+        until = min(first + PART, count)
+        summary = ask(f"part/{first}/session/{name}/summary")
+        check(summary["verified"] and summary["errors"] == 0, name, first, summary["findings"][:3])
+        got = ask.steps(f"part/{first}/session/{name}")
+        expected = [s for s in whole if BEGAN + first <= s["t"] < BEGAN + until]
+        check(len(got) == until - first and in_order(got) == in_order(expected), name, first, len(got), len(expected))
+        for line in (first, until - 1):  # all of the event, but for the seal
+            a, b = (json.loads(ask(f"{of}session/{name}/node", node=f"at:0:{line}")["event"]["text"])
+                    for of in ("", f"part/{first}/"))
+            check({**a, "__seal": 0} == {**b, "__seal": 0}, name, first, line, a, b)
+    return whole
+
+
 @test
-def what_has_no_lines_has_no_parts():
+def documents_with_a_list_of_records_have_parts():
+    for name, put, value, node in DOCUMENTS:
+        with Place() as p:
+            put(p.folder / "w", (value(i) for i in range(LINES)))
+            p.ok("watch", "--once", p.folder / "w")
+            with served(p) as ask:
+                extent = ask(f"session/{name}/extent", node=node)
+                check(extent == {"entries": LINES, "entry": 6000, "part": PART, "parts": True}, extent)
+                check(ask(f"session/{name}/extent", node="src:none")["entry"] is None)
+                check(ask(f"session/{name}/extent", node=f"at:0:{LINES}")["entry"] is None)
+                check_document(ask, name, LINES, (0, 1, 15, 2048, 4096, LINES - PART, LINES - 1))
+                run = json.loads(ask(f"part/4096/session/{name}/node", node="#0")["event"]["text"])
+                check(run["part"] == {"from": 4096, "to": 8191} and run["records"] == PART, run)
+                check(("raw_top" in run) == (name == "session-1"), run.keys())
+                ask(f"part/{LINES}/session/{name}/summary", code=404)
+            p.expect(0, "lattice", "show", f"@session/{name}", "at:0:8990", "--part", "8980")
+            p.expect(2, "lattice", "render", f"@session/{name}", "--part", LINES, err=f"below {LINES}")
+
+
+def places(p):
+    folder = p.home / "places"
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def part_of(p, name, first):
+    return p.ok("lattice", "render", f"@session/{name}", "--part", first, "--json")
+
+
+@test
+def places_in_a_document_are_made_again_when_they_are_missing_or_wrong():
+    for name, put, value, _ in DOCUMENTS:
+        with Place() as p:
+            put(p.folder / "w", (value(i) for i in range(LINES)))
+            p.ok("watch", "--once", p.folder / "w")
+            put(p.folder / "v", (value(i) for i in range(LINES + 9)), name="other")
+            p.ok("watch", "--once", p.folder / "v")
+            expected = part_of(p, name, 4096)
+            other = part_of(p, "other", 4096)
+            files = places(p)
+            check(len(files) == 2 and all(f.stat().st_mode & 0o77 == 0 for f in files), files)
+            texts = [f.read_bytes() for f in files]
+            own = next(i for i, text in enumerate(texts) if json.loads(text.split(b"\n", 1)[1])["items"] == LINES)
+
+            def opens_as_before(text, why):
+                files[own].write_bytes(text)
+                check(part_of(p, name, 4096) == expected, name, why)
+                check(files[own].read_bytes() == texts[own], name, why, "not made again")
+
+            for at in (0, 70, len(texts[own]) // 2, len(texts[own]) - 2):
+                opens_as_before(texts[own][:at] + bytes([texts[own][at] ^ 1]) + texts[own][at + 1:], at)
+            opens_as_before(b"", "empty")
+            opens_as_before(texts[own][:-40], "short")
+            opens_as_before(texts[1 - own], "of another session")
+            for change in ({"items": LINES - 16}, {"items": LINES + 1}, {"begin": 0}, {"bytes": 5}, {"seq": 0}, {"stride": 8},
+                           {"end": 10 ** 12}, {"rows": []}, {"rows": None}, {"format": "cortex-session-places-2"}):
+                opens_as_before(told_to_be(texts[own], change), change)
+            value_of = json.loads(texts[own].split(b"\n", 1)[1])
+            for rows in (value_of["rows"][1:] + [value_of["rows"][-1] + 8], [r + 1 for r in value_of["rows"]],
+                         value_of["rows"][:258] + [value_of["rows"][258] + 2] + value_of["rows"][259:]):
+                opens_as_before(told_to_be(texts[own], {"rows": rows}), rows[:3])
+            chunks = list(reversed(value_of["chunks"]))
+            opens_as_before(told_to_be(texts[own], {"chunks": chunks}), "chunks")
+            files[own].unlink()
+            check(part_of(p, name, 4096) == expected and files[own].read_bytes() == texts[own])
+            check(part_of(p, "other", 4096) == other)
+
+
+def told_to_be(text, change):
+    """A file of places that says something else, with the checksum of that."""
+    value = json.dumps({**json.loads(text.split(b"\n", 1)[1]), **change}, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(value).hexdigest().encode() + b"\n" + value
+
+
+@test
+def a_document_that_was_replaced_is_opened_at_its_newest_version():
+    for name, put, value, _ in DOCUMENTS:
+        with Place() as p:
+            for count in (5000, 5100):
+                put(p.folder / "w", (value(i) for i in range(count)))
+                told = [json.loads(line) for line in p.ok("watch", "--once", "--json", p.folder / "w").splitlines()]
+                check(len(places(p)) == 1, places(p))  # that of the newest
+                session = next(line["session"] for line in told if "session" in line)
+                check(places(p)[0].name == session, places(p), session)
+            with served(p) as ask:
+                check(ask(f"session/{name}/extent")["entries"] == 5100)
+                check_document(ask, name, 5100, (1004, 5099))
+
+
+@test
+def a_document_in_pieces_keeps_its_numbers_when_one_is_erased():
+    for name, put, value, _ in DOCUMENTS[1:]:
+        with Place() as p:
+            long = {"data": "x" * 120_000}
+            put(p.folder / "w", ({**value(i), **long} for i in range(300)))  # 36 MB: pieces of 1 MiB
+            p.ok("watch", "--once", p.folder / "w")
+            log = p.ok("log", "--actor", "sessions", "--last", "200", "--json").splitlines()
+            seqs = [e["seq"] for e in map(json.loads, log) if e["kind"].startswith("session.")]
+            check(len(seqs) > 30 and len(places(p)) == 1, len(seqs))
+            with served(p) as ask:
+                check_document(ask, name, 300, (0, 17, 299))
+            p.ok("erase", seqs[len(seqs) // 2], "--actor", "sessions", "--reason", "it held a secret")
+            with served(p) as ask:
+                check(ask(f"session/{name}/extent")["entries"] == 300)
+                shown = {}
+                for first in (0, 100, 200):
+                    steps = ask.steps(f"part/{first}/session/{name}")
+                    shown[first] = {int(s["t"]) - BEGAN for s in steps}
+                    check(all(i >= first for i in shown[first]), first)
+                gone = set(range(300)) - shown[0]
+                check(8 <= len(gone) <= 40 and max(gone) - min(gone) == len(gone) - 1, sorted(gone))
+                check(shown[200] == {i for i in shown[0] if i >= 200} and shown[100] == {i for i in shown[0] if i >= 100})
+                ask(f"part/0/session/{name}/node", code=404, node=f"at:0:{min(gone)}")
+                ask(f"part/0/session/{name}/node", node=f"at:0:{max(gone) + 1}")
+
+
+@test
+def an_erased_document_has_no_parts():
+    for name, put, value, _ in DOCUMENTS:
+        with Place() as p:
+            put(p.folder / "w", (value(i) for i in range(5000)))
+            told = [json.loads(line) for line in p.ok("watch", "--once", "--json", p.folder / "w").splitlines()]
+            check(len(places(p)) == 1)
+            seq = next(line["seq"] for line in told if "session" in line)
+            p.ok("erase", seq, "--actor", "sessions", "--reason", "it held a secret")
+            p.expect(2, "lattice", "render", f"@session/{name}", "--part", "0", err="cannot be opened in parts")
+            check(not places(p), "what leads to erased bytes is there", places(p))
+
+
+@test
+def what_is_no_list_of_records_has_no_parts():
     with Place() as p:
         chats = p.folder / "projects" / "chats"
         chats.mkdir(parents=True)
         (chats / "session-1.json").write_text(json.dumps({
             "sessionId": "g1", "projectHash": "p", "startTime": moment(BEGAN), "lastUpdated": moment(BEGAN),
-            "messages": [{"id": "1", "timestamp": moment(BEGAN), "type": "user", "content": "hello"}]}))
+            "messages": {"id": "1", "timestamp": moment(BEGAN), "type": "user", "content": "hello"}}))
         p.ok("watch", "--once", p.folder / "projects")
         with served(p) as ask:
             check(ask("session/session-1/extent")["parts"] is False)

@@ -667,6 +667,27 @@ static void mark_parents(cx_watch *w)
     }
 }
 
+/* A long document can be opened in parts at once; those of the version before are not needed. */
+static cx_status make_places(cx_watch *w, const cx_recorded_session *session, cx_str id,
+                             cx_err *err)
+{
+    cx_arena arena;
+    cx_session_files files;
+    cx_recorded_session before = *session;
+    if (!cx_import_has_items(cx_recorded_session_format_name(session->format)))
+        return CX_SUCCESS;
+    cx_arena_init(&arena, w->cli->alloc, 0);
+    cx_status status = cx_session_files_find(w->home, id, &arena, &files, err);
+    if (!cx_failed(status) && cx_session_files_have_parts(&files))
+        status = cx_session_files_count(w->home, &files, &arena, err);
+    cx_arena_done(&arena);
+    if (!cx_failed(status) && before.generation-- != 0) {
+        cx_recorded_session_name(&before);
+        cx_session_places_remove(w->home, before.id);
+    }
+    return status;
+}
+
 static cx_status record_session(cx_watch *w, const cx_watch_file *file, cx_err *err)
 {
     char id[2 * CX_SESSION_ID_SIZE];
@@ -675,7 +696,9 @@ static cx_status record_session(cx_watch *w, const cx_watch_file *file, cx_err *
     if (session == NULL || session->format == CX_SESSION_UNREAD)
         return CX_SUCCESS;
     cx_hex_encode(cx_bytes_from(session->id, CX_SESSION_ID_SIZE), id);
-    return cx_actions_record_session(w->home, cx_str_from(id, sizeof id), w->cli->alloc, &seq, err);
+    const cx_str name = cx_str_from(id, sizeof id);
+    CX_TRY(cx_actions_record_session(w->home, name, w->cli->alloc, &seq, err));
+    return make_places(w, session, name, err);
 }
 
 /* The set of one document of a session is that of them all. */

@@ -152,6 +152,7 @@ static cx_status find_session(session_part *p, cx_str branch, cx_err *err)
     p->parts = cx_session_files_have_parts(&p->files);
     if (p->parts)
         CX_TRY(cx_session_files_count(p->home, &p->files, &p->arena, err));
+    p->parts = cx_session_files_have_parts(&p->files);
     p->entries = p->parts ? cx_session_files_lines(&p->files) : 0;
     return CX_SUCCESS;
 }

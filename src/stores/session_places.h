@@ -1,0 +1,59 @@
+/*
+ * session_places.h - where the records of an archived document are in its bytes, so that some of
+ * them are read without the others (docs/formats/sessions.md §5).
+ *
+ *     HOME/places/<session id>    made of the archived bytes alone: when `cortex watch` has
+ *     archived
+ *                                 the document, or when it is opened first; made again when it is
+ *                                 missing, damaged, or found to be of other bytes
+ *
+ *     64 hex digits, LF           SHA-256 of what follows
+ *     {"begin","end"              the list of records, with its brackets
+ *      "bytes","seq","session"    whose they are: its size, the entry of its first piece, its id
+ *      "chunk","chunks":[hex..]   SHA-256 of each `chunk` bytes of the document
+ *      "format":"cortex-session-places-1"
+ *      "items","rows":[offset..]  how many records there are, and where each one whose number is
+ *      "stride"}                  divisible by `stride` begins
+ *
+ *   L1  Bytes are used only if their chunk has the hash that it had when all of the document was
+ *       read; so what is between two places is what was between them then.
+ *   L2  Between two places are exactly `stride` records, or those that are left; else all places
+ *       are wrong (CX_E_CONFLICT "PlacesWrong").
+ *   L3  A chunk of which something was erased has no records: those of the others keep their
+ *       numbers.
+ */
+#ifndef CX_STORES_SESSION_PLACES_H
+#define CX_STORES_SESSION_PLACES_H
+
+#include "import/api.h"
+#include "stores/session_index.h"
+
+typedef struct cx_session_places {
+    uint64_t begin, end, items;
+    const uint64_t *rows;
+    const cx_digest *chunks;
+    size_t row_count, chunk_count;
+} cx_session_places;
+
+/*
+ * The places of a document, in the arena; NULL in *out when it has none: it cannot be read as a
+ * whole, is longer than `max_bytes`, or was erased.  `again`: those on the disk are wrong.
+ */
+CX_RESULT cx_session_places_open(cx_home *home, const cx_recorded_session *session,
+                                 size_t max_bytes, bool again, cx_arena *arena,
+                                 const cx_session_places **out, cx_err *err);
+/* Removes the file, if there is one. */
+void cx_session_places_remove(cx_home *home, const uint8_t *id);
+
+/* A number of records, and of bytes from the first one to the last; at least. */
+uint64_t cx_session_places_size(const cx_session_places *places, uint64_t from, uint64_t until);
+
+/* Appends records from .. until - 1 as lines, an empty one where it was erased. */
+CX_RESULT cx_session_places_read(cx_home *home, const cx_recorded_session *session,
+                                 const cx_session_places *places, uint64_t from, uint64_t until,
+                                 cx_buf *out, cx_err *err);
+/* Appends the document with an empty list in the place of its records.  CX_E_FORMAT "Erased". */
+CX_RESULT cx_session_places_rest(cx_home *home, const cx_recorded_session *session,
+                                 const cx_session_places *places, cx_buf *out, cx_err *err);
+
+#endif
