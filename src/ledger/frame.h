@@ -39,6 +39,9 @@ typedef struct cx_ledger_frame {
     size_t change_count;
 } cx_ledger_frame;
 
+/* Where a committed payload begins in the erasable part: after its salt. */
+#define CX_FRAME_PAYLOAD_AT 32
+
 /* CX_E_LIMIT for a key or value longer than a frame allows. */
 CX_RESULT cx_change_check(const cx_change *change, cx_err *err);
 /* The erasable part when it already lies in memory as it will be written: a committed payload

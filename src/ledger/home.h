@@ -287,6 +287,14 @@ typedef struct cx_entry_view {
 /* CX_E_NOT_FOUND "NoEntry". Memory from the arena. */
 CX_RESULT cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                         cx_entry_view *out, cx_err *err);
+/*
+ * Appends the bytes from .. from + size - 1 of an entry's payload, of a committed one without
+ * reading the others (of a remote home all are read).  They are compared with no checksum: the
+ * caller knows a hash of them.  *out_erased: nothing was appended.  CX_E_NOT_FOUND "NoEntry";
+ * CX_E_USAGE when the payload is shorter.
+ */
+CX_RESULT cx_home_entry_range(cx_home *home, cx_str actor, uint64_t seq, uint64_t from, size_t size,
+                              cx_buf *out, bool *out_erased, cx_err *err);
 /* Sequence numbers of the entries about a memory, ascending. */
 CX_RESULT cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *arena,
                                 const uint64_t **out_seqs, size_t *out_count, cx_err *err);

@@ -339,6 +339,77 @@ cx_status cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *are
     return CX_SUCCESS;
 }
 
+static cx_status fail_short(uint64_t seq, cx_err *err)
+{
+    return cx_fail(err, CX_E_USAGE, "the payload of entry %llu is shorter than that",
+                   (unsigned long long)seq);
+}
+
+/* Of a payload that is read as a whole. */
+static cx_status copy_range(cx_home *home, cx_str actor, uint64_t seq, uint64_t from, size_t size,
+                            cx_buf *out, bool *out_erased, cx_err *err)
+{
+    cx_arena arena;
+    cx_entry_view entry;
+    cx_arena_init(&arena, home->alloc, 0);
+    cx_status status = cx_home_entry(home, actor, seq, &arena, &entry, err);
+    *out_erased = !cx_failed(status) && entry.payload_erased;
+    if (!cx_failed(status) && !*out_erased) {
+        if (from > entry.payload.size || size > entry.payload.size - from)
+            status = fail_short(seq, err);
+        else
+            cx_buf_add(out, entry.payload.data + from, size);
+    }
+    cx_arena_done(&arena);
+    return cx_failed(status) ? status : cx_buf_check(out, err);
+}
+
+/* Whether the frame is that of the entry, with a committed payload that ends the erasable part. */
+static cx_status check_range(const cx_log_range *range, cx_str actor, uint64_t seq,
+                             const cx_entry_row *row, cx_arena *arena, bool *out_committed,
+                             cx_err *err)
+{
+    const cx_log_frame parts = {range->guarded, {NULL, 0}};
+    cx_ledger_frame frame;
+    CX_TRY(cx_frame_decode(&parts, true, arena, &frame, err));
+    const cx_digest leaf = cx_scheme_entry(frame.entry);
+    if (!cx_str_eq(frame.actor, actor) || !cx_digest_eq(&leaf, &row->leaf))
+        return fail_other_entry(seq, err);
+    *out_committed = frame.committed;
+    for (size_t i = 0; i < frame.change_count; i++)
+        *out_committed = *out_committed && !frame.changes[i].erasable;
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_entry_range(cx_home *home, cx_str actor, uint64_t seq, uint64_t from, size_t size,
+                              cx_buf *out, bool *out_erased, cx_err *err)
+{
+    cx_entry_row row;
+    cx_arena arena;
+    cx_buf buf;
+    cx_log_range range = {.erased = false};
+    const size_t before = out->size;
+    bool committed = false;
+    if (home->remote != NULL)
+        return copy_range(home, actor, seq, from, size, out, out_erased, err);
+    CX_TRY(find_place(home, actor, seq, &row, err));
+    cx_arena_init(&arena, home->alloc, 0);
+    cx_buf_init(&buf, home->alloc);
+    cx_status status = cx_log_read_range(home->log, row.place, from + CX_FRAME_PAYLOAD_AT, size,
+                                         &buf, out, &range, err);
+    const bool is_short = status.code == CX_E_USAGE; /* or the payload is elsewhere */
+    if (!cx_failed(status))
+        status = check_range(&range, actor, seq, &row, &arena, &committed, err);
+    cx_buf_done(&buf);
+    cx_arena_done(&arena);
+    *out_erased = range.erased;
+    if (cx_failed(status) || !committed)
+        out->size = before;
+    return is_short || (!cx_failed(status) && !committed)
+               ? copy_range(home, actor, seq, from, size, out, out_erased, err)
+               : status;
+}
+
 cx_status cx_home_entry_item(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                              cx_tail_item *out, cx_err *err)
 {

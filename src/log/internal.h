@@ -99,6 +99,11 @@ uint64_t cx_log_frame_bytes(uint64_t guarded_size, uint64_t erasable_size);
 void cx_log_frame_encode(const cx_log_frame *frame, uint32_t seed, uint64_t offset, uint8_t *out);
 /* The sizes from a frame's head; false when it is none. */
 bool cx_log_frame_sizes(const uint8_t *head, uint32_t *out_guarded, uint32_t *out_erasable);
+/* `in` holds the frame up to the end of its guarded part; false when that is not what was written.
+ */
+bool cx_log_frame_guarded(const uint8_t *in, uint32_t seed, uint64_t offset, cx_bytes *out);
+/* What the head of an erasable part says of it, CX_LOG_SPOILT when nothing; not what it has. */
+cx_log_erasable cx_log_erasable_said(const uint8_t head[CX_LOG_ERASABLE_HEAD_SIZE]);
 /* `in` holds the whole frame; false when the guarded part is not what was written. */
 bool cx_log_frame_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_frame *out,
                          cx_log_erasable *out_erasable);

@@ -181,6 +181,24 @@ static cx_log_erasable erasable_state(const uint8_t *at, size_t size, uint32_t p
     return all_zero(at + 4, 4) && all_zero(contents, size) ? CX_LOG_ERASED : CX_LOG_HALF_ERASED;
 }
 
+cx_log_erasable cx_log_erasable_said(const uint8_t head[CX_LOG_ERASABLE_HEAD_SIZE])
+{
+    return memcmp(head, live_magic, sizeof live_magic) == 0       ? CX_LOG_LIVE
+           : memcmp(head, erased_magic, sizeof erased_magic) == 0 ? CX_LOG_ERASED
+                                                                  : CX_LOG_SPOILT;
+}
+
+bool cx_log_frame_guarded(const uint8_t *in, uint32_t seed, uint64_t offset, cx_bytes *out)
+{
+    uint32_t guarded, erasable;
+    if (!cx_log_frame_sizes(in, &guarded, &erasable))
+        return false;
+    const uint8_t *contents = in + CX_LOG_FRAME_HEAD_SIZE;
+    uint32_t crc = cx_crc32c_add(crc_at(seed, offset), in, FRAME_CRC_AT);
+    *out = cx_bytes_from(contents, guarded);
+    return cx_log_get_u32(in + FRAME_CRC_AT) == cx_crc32c_add(crc, contents, guarded);
+}
+
 bool cx_log_frame_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_frame *out,
                          cx_log_erasable *out_erasable)
 {
@@ -189,14 +207,12 @@ bool cx_log_frame_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_l
         return false;
     const uint8_t *contents = in + CX_LOG_FRAME_HEAD_SIZE,
                   *second = in + cx_log_erasable_at(guarded);
-    uint32_t position = crc_at(seed, offset);
-    uint32_t crc = cx_crc32c_add(position, in, FRAME_CRC_AT);
-    if (cx_log_get_u32(in + FRAME_CRC_AT) != cx_crc32c_add(crc, contents, guarded) ||
+    if (!cx_log_frame_guarded(in, seed, offset, &out->guarded) ||
         !all_zero(contents + guarded, (size_t)(second - contents) - guarded))
         return false;
-    out->guarded = cx_bytes_from(contents, guarded);
     out->erasable = (cx_bytes){NULL, 0};
-    *out_erasable = erasable == 0 ? CX_LOG_LIVE : erasable_state(second, erasable, position);
+    *out_erasable =
+        erasable == 0 ? CX_LOG_LIVE : erasable_state(second, erasable, crc_at(seed, offset));
     if (erasable != 0 && *out_erasable == CX_LOG_LIVE)
         out->erasable = cx_bytes_from(second + CX_LOG_ERASABLE_HEAD_SIZE, erasable);
     return true;

@@ -114,6 +114,20 @@ uint64_t cx_log_newest_frames(cx_log *log, uint64_t commit);
 CX_RESULT cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame *out,
                       bool *out_erased, cx_err *err);
 
+/* Some bytes of a frame's erasable part, with all of its guarded one. */
+typedef struct cx_log_range {
+    cx_bytes guarded; /* checked; borrows from the buffer */
+    uint64_t erasable_size;
+    bool erased; /* as *out_erased of cx_log_read; no bytes were read */
+} cx_log_range;
+/*
+ * Appends the bytes from .. from + size - 1 of it to `bytes`, without reading the others: they are
+ * compared with no checksum, which is of all of them, so the caller knows a hash of these.  `buf`
+ * is the frame's.  CX_E_USAGE when the part is shorter; CX_E_FORMAT "LogDamaged".
+ */
+CX_RESULT cx_log_read_range(cx_log *log, cx_log_place place, uint64_t from, size_t size,
+                            cx_buf *buf, cx_buf *bytes, cx_log_range *out, cx_err *err);
+
 /* Overwrites a frame's erasable part with zeros and syncs.  Done already: success. */
 CX_RESULT cx_log_erase(cx_log *log, cx_log_place place, cx_err *err);
 /* The same for many, with two syncs for those of one segment that follow each other. */

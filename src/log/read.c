@@ -243,6 +243,101 @@ cx_status cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame
     return CX_SUCCESS;
 }
 
+/* --- some of a frame ------------------------------------------------------------------------ */
+
+static cx_status read_exactly(const reading *r, void *data, size_t size, uint64_t at, cx_err *err)
+{
+    size_t got;
+    CX_TRY(
+        cx_io_read_at(r->log->io, r->file, r->path, data, size, r->place.offset + at, &got, err));
+    return got == size ? CX_SUCCESS
+                       : cx_log_damaged(err, r->path, r->place.offset,
+                                        "a frame is longer than its segment");
+}
+
+static cx_status read_said(const reading *r, uint64_t at, cx_log_erasable *out, cx_err *err)
+{
+    uint8_t head[CX_LOG_ERASABLE_HEAD_SIZE];
+    CX_TRY(read_exactly(r, head, sizeof head, at, err));
+    *out = cx_log_erasable_said(head);
+    return *out == CX_LOG_SPOILT ? cx_log_damaged(err, r->path, r->place.offset,
+                                                  "an erasable part is neither as it was written "
+                                                  "nor erased")
+                                 : CX_SUCCESS;
+}
+
+static cx_status read_guarded(const reading *r, cx_buf *buf, cx_log_range *out, cx_err *err)
+{
+    uint32_t guarded, erasable;
+    cx_buf_clear(buf);
+    CX_TRY(read_up_to(r, buf, GUESS_SIZE, err));
+    if (buf->size < CX_LOG_FRAME_HEAD_SIZE || !cx_log_frame_sizes(buf->data, &guarded, &erasable))
+        return cx_log_damaged(err, r->path, r->place.offset, "no frame begins here");
+    CX_TRY(check_size(r, cx_log_frame_bytes(guarded, erasable), err));
+    CX_TRY(read_up_to(r, buf, cx_log_erasable_at(guarded), err));
+    if (buf->size < cx_log_erasable_at(guarded) ||
+        !cx_log_frame_guarded(buf->data, cx_log_seed(r->log->home_id, r->place.segment),
+                              r->place.offset, &out->guarded))
+        return cx_log_damaged(err, r->path, r->place.offset, "a frame is not as it was written");
+    out->erasable_size = erasable;
+    return CX_SUCCESS;
+}
+
+/* The head is looked at again after the bytes: an erasure writes it before the zeros. */
+static cx_status read_range_once(const reading *r, uint64_t from, size_t size, cx_buf *buf,
+                                 cx_buf *bytes, cx_log_range *out, cx_err *err)
+{
+    cx_log_erasable said = CX_LOG_LIVE;
+    CX_TRY(read_guarded(r, buf, out, err));
+    const uint64_t at = cx_log_erasable_at(out->guarded.size);
+    if (from > out->erasable_size || size > out->erasable_size - from)
+        return cx_fail_at(err, CX_E_USAGE, NULL, r->place.offset,
+                          "found an erasable part of %llu bytes, expected %llu",
+                          (unsigned long long)out->erasable_size,
+                          (unsigned long long)(from + size));
+    if (out->erasable_size != 0)
+        CX_TRY(read_said(r, at, &said, err));
+    if (said == CX_LOG_LIVE && size != 0) {
+        uint8_t *room = cx_buf_reserve(bytes, size);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(read_exactly(r, room, size, at + CX_LOG_ERASABLE_HEAD_SIZE + from, err));
+        CX_TRY(read_said(r, at, &said, err));
+        if (said == CX_LOG_LIVE)
+            cx_buf_advance(bytes, size);
+    }
+    out->erased = said != CX_LOG_LIVE;
+    return CX_SUCCESS;
+}
+
+static cx_status read_range(cx_log *log, cx_log_place place, uint64_t from, size_t size,
+                            cx_buf *buf, cx_buf *bytes, cx_log_range *out, cx_err *err)
+{
+    reading r = {.log = log, .place = place};
+    cx_log_file *slot = NULL;
+    CX_TRY(check_place(log, place, err));
+    CX_TRY(file_acquire(log, place.segment, &slot, err));
+    r.file = slot->file;
+    cx_log_segment_path(log, place.segment, r.path);
+    cx_status status = read_range_once(&r, from, size, buf, bytes, out, err);
+    if (status.code == CX_E_FORMAT) {
+        cx_lock_enter(&log->files_lock);
+        make_stale(log, place.segment);
+        cx_lock_leave(&log->files_lock);
+    }
+    file_release(log, slot);
+    return status;
+}
+
+/* As read_frame. */
+cx_status cx_log_read_range(cx_log *log, cx_log_place place, uint64_t from, size_t size,
+                            cx_buf *buf, cx_buf *bytes, cx_log_range *out, cx_err *err)
+{
+    cx_status status = read_range(log, place, from, size, buf, bytes, out, err);
+    return status.code == CX_E_FORMAT ? read_range(log, place, from, size, buf, bytes, out, err)
+                                      : status;
+}
+
 /* --- erasing ------------------------------------------------------------------------------- */
 
 static cx_status write_zeros(const cx_log *log, cx_file file, const char *path, uint64_t from,

@@ -274,10 +274,7 @@ typedef struct chunks {
     cx_home *home;
     const cx_recorded_session *session;
     const cx_session_places *places;
-    cx_arena arena; /* of one piece */
     cx_session_piece piece;
-    cx_entry_view entry; /* of the piece; its payload is in the arena */
-    bool has_piece;
     cx_buf bytes;
     uint64_t begin;      /* of the bytes in the document */
     CX_VEC(bool) erased; /* of each chunk that they are of */
@@ -287,7 +284,6 @@ static void chunks_init(chunks *c, cx_home *home, const cx_recorded_session *ses
                         const cx_session_places *places)
 {
     *c = (chunks){.home = home, .session = session, .places = places};
-    cx_arena_init(&c->arena, cx_alloc_default(), 0);
     cx_buf_init(&c->bytes, cx_alloc_default());
 }
 
@@ -295,7 +291,6 @@ static void chunks_done(chunks *c)
 {
     cx_vec_done(&c->erased, cx_alloc_default());
     cx_buf_done(&c->bytes);
-    cx_arena_done(&c->arena);
 }
 
 static cx_status fail_places(cx_err *err)
@@ -308,23 +303,14 @@ static cx_status fail_places(cx_err *err)
 static cx_status add_range(chunks *c, uint64_t at, uint64_t end, bool *out_erased, cx_err *err)
 {
     *out_erased = false;
-    while (at < end) {
-        const bool here =
-            c->has_piece && at >= c->piece.offset && at - c->piece.offset < c->piece.size;
-        if (!here) {
-            cx_arena_reset(&c->arena, (cx_arena_mark){0});
+    while (at < end && !*out_erased) {
+        const cx_session_piece *piece = &c->piece;
+        if (piece->size == 0 || at < piece->offset || at - piece->offset >= piece->size)
             CX_TRY(cx_recorder_session_piece(c->home, c->session, at, &c->piece, err));
-            CX_TRY(cx_home_entry(c->home, CX_STR(CX_SESSION_ACTOR), c->piece.seq, &c->arena,
-                                 &c->entry, err));
-            c->has_piece = true;
-        }
-        const uint64_t stop = c->piece.offset + c->piece.size;
+        const uint64_t stop = piece->offset + piece->size;
         const size_t size = (size_t)((stop < end ? stop : end) - at);
-        *out_erased |= c->entry.payload_erased;
-        if (!c->entry.payload_erased && c->entry.payload.size != c->piece.size)
-            return fail_places(err);
-        if (!*out_erased)
-            cx_buf_add(&c->bytes, c->entry.payload.data + (at - c->piece.offset), size);
+        CX_TRY(cx_home_entry_range(c->home, CX_STR(CX_SESSION_ACTOR), piece->seq,
+                                   at - piece->offset, size, &c->bytes, out_erased, err));
         at += size;
     }
     return cx_buf_check(&c->bytes, err);
@@ -496,16 +482,14 @@ cx_status cx_session_places_rest(cx_home *home, const cx_recorded_session *sessi
 static cx_status is_gone(cx_home *home, const cx_recorded_session *session,
                          const cx_session_piece *first, bool *out, cx_err *err)
 {
-    cx_arena arena;
-    cx_entry_view entry;
+    cx_buf none;
     *out = false;
     if (first->size != session->offset)
         return CX_SUCCESS;
-    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_buf_init(&none, cx_alloc_default());
     cx_status status =
-        cx_home_entry(home, CX_STR(CX_SESSION_ACTOR), first->seq, &arena, &entry, err);
-    *out = !cx_failed(status) && entry.payload_erased;
-    cx_arena_done(&arena);
+        cx_home_entry_range(home, CX_STR(CX_SESSION_ACTOR), first->seq, 0, 1, &none, out, err);
+    cx_buf_done(&none);
     return status;
 }
 

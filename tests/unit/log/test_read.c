@@ -159,6 +159,101 @@ CX_TEST(erase_leaves_no_byte_of_the_erasable_part)
     folder_remove(folder);
 }
 
+/* --- some of a frame ------------------------------------------------------------------------ */
+
+static cx_code range_code(cx_log *log, cx_log_place place, uint64_t from, size_t size, cx_buf *out,
+                          cx_log_range *range)
+{
+    cx_buf buf;
+    cx_err err;
+    cx_buf_init(&buf, cx_alloc_default());
+    cx_status status = cx_log_read_range(log, place, from, size, &buf, out, range, &err);
+    if (!cx_failed(status))
+        CHECK(range->guarded.data > buf.data && range->guarded.data < buf.data + buf.size);
+    cx_buf_done(&buf);
+    return status.code;
+}
+
+CX_TEST(range_is_what_the_frame_has_there)
+{
+    static const size_t guarded_sizes[] = {1, 13, 8100, 9000, 30000};
+    enum { SIZE = 20000 };
+    char folder[FOLDER_PATH_SIZE];
+    static uint8_t erasable[SIZE], guarded[30000];
+    cx_log *log = fresh(folder, &small);
+    REQUIRE(log != NULL);
+    for (size_t i = 0; i < SIZE; i++)
+        erasable[i] = (uint8_t)(i * 7 + i / 251);
+    for (size_t k = 0; k < CX_COUNT_OF(guarded_sizes); k++) {
+        cx_log_frame frame = {cx_bytes_from(guarded, guarded_sizes[k]),
+                              cx_bytes_from(erasable, SIZE)};
+        cx_log_range range;
+        cx_log_place place;
+        cx_buf out;
+        cx_err err;
+        uint64_t commit;
+        CHECK_STATUS(cx_log_submit(log, &frame, 1, &place, &commit, &err), &err);
+        CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
+        cx_buf_init(&out, cx_alloc_default());
+        for (size_t from = 0; from <= SIZE; from += 1111)
+            for (size_t size = 0; from + size <= SIZE; size += 3333) {
+                cx_buf_clear(&out);
+                CHECK_INT(range_code(log, place, from, size, &out, &range), CX_OK);
+                CHECK(!range.erased && range.erasable_size == SIZE);
+                CHECK(cx_str_eq(cx_buf_str(&out), cx_str_from((char *)erasable + from, size)));
+            }
+        cx_buf_clear(&out);
+        CHECK_INT(range_code(log, place, SIZE, 1, &out, &range), CX_E_USAGE);
+        CHECK_INT(range_code(log, place, SIZE + 1, 0, &out, &range), CX_E_USAGE);
+        CHECK_INT(range_code(log, place, UINT64_MAX, 2, &out, &range), CX_E_USAGE);
+        CHECK_STATUS(cx_log_erase(log, place, &err), &err);
+        CHECK_INT(range_code(log, place, 5, 10, &out, &range), CX_OK);
+        CHECK(range.erased && out.size == 0 && range.guarded.size == guarded_sizes[k]);
+        place.offset += 8;
+        CHECK(range_code(log, place, 0, 1, &out, &range) != CX_OK && out.size == 0);
+        cx_buf_done(&out);
+    }
+    cx_log_close(log);
+    folder_remove(folder);
+}
+
+/* A changed byte of the head, the guarded part, or the erasable part's first word. */
+CX_TEST(range_of_a_damaged_frame_is_an_error)
+{
+    char folder[FOLDER_PATH_SIZE], path[FOLDER_PATH_SIZE + 16];
+    cx_log *log = fresh(folder, &small);
+    cx_log_frame frame = {cx_bytes_from("guarded!", 8), cx_bytes_from("secret!!", 8)};
+    cx_log_place place;
+    cx_buf out;
+    cx_err err;
+    uint64_t commit;
+    REQUIRE(log != NULL);
+    CHECK_STATUS(cx_log_submit(log, &frame, 1, &place, &commit, &err), &err);
+    CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
+    (void)snprintf(path, sizeof path, "%s/000000.seg", folder);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(file >= 0);
+    cx_buf_init(&out, cx_alloc_default());
+    for (uint64_t at = 0; at < 28; at++) {
+        cx_log_range range;
+        uint8_t byte;
+        const off_t offset = (off_t)(place.offset + at);
+        REQUIRE(pread(file, &byte, 1, offset) == 1);
+        byte ^= 0x10;
+        REQUIRE(pwrite(file, &byte, 1, offset) == 1);
+        CHECK_INT(range_code(log, place, 0, 8, &out, &range), CX_E_FORMAT);
+        CHECK_INT(out.size, 0);
+        byte ^= 0x10;
+        REQUIRE(pwrite(file, &byte, 1, offset) == 1);
+        CHECK_INT(range_code(log, place, 0, 8, &out, &range), CX_OK);
+        cx_buf_clear(&out);
+    }
+    cx_buf_done(&out);
+    (void)close(file);
+    cx_log_close(log);
+    folder_remove(folder);
+}
+
 CX_TEST(erase_of_zeros_is_still_erased)
 {
     static const uint8_t zeros[100];

@@ -298,6 +298,32 @@ static void say_records(kit *k, cx_buf *out)
                &err);
 }
 
+/* Some of the payload is what all of it has there. */
+static void say_ranges(kit *k, uint64_t seq, const cx_entry_view *view, cx_buf *out)
+{
+    const size_t size = view->payload.size;
+    const size_t ranges[][2] = {
+        {0, size}, {size / 2, size - size / 2}, {size, 0}, {1, 2}, {0, size + 1}, {size + 1, 0}};
+    for (size_t i = 0; i < CX_COUNT_OF(ranges); i++) {
+        cx_buf some;
+        cx_err err = {0};
+        bool erased = true;
+        cx_buf_init(&some, cx_alloc_default());
+        cx_buf_add_z(&some, "before");
+        cx_status status = cx_home_entry_range(k->home, KIT_ACTOR, seq, ranges[i][0], ranges[i][1],
+                                               &some, &erased, &err);
+        add_status(out, status, &err);
+        if (!cx_failed(status) && !erased)
+            CHECK(cx_str_eq(
+                cx_str_from((char *)some.data + 6, some.size - 6),
+                cx_str_from((const char *)view->payload.data + ranges[i][0], ranges[i][1])));
+        else
+            CHECK_INT(some.size, 6);
+        cx_buf_printf(out, "%d ", !cx_failed(status) && erased);
+        cx_buf_done(&some);
+    }
+}
+
 static void say_entry(kit *k, uint64_t seq, cx_buf *out)
 {
     cx_entry_view view = {.payload_erased = false};
@@ -310,6 +336,8 @@ static void say_entry(kit *k, uint64_t seq, cx_buf *out)
     add_hex(out, cx_bytes_from(view.leaf_hash.bytes, 32));
     add_hex(out, cx_bytes_from(view.salt, 32));
     add_hex(out, cx_bytes_from(view.subject.bytes, 16));
+    if (view.bytes.size != 0)
+        say_ranges(k, seq, &view, out);
     if (!view.has_subject)
         return;
     const uint64_t *seqs = NULL;
