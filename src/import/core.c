@@ -52,6 +52,12 @@ bool cx_import_has_items(const char *name)
     return format != NULL && format->item != NULL;
 }
 
+bool cx_import_asks(const char *name)
+{
+    const cx_import_format *format = find_format(cx_str_z(name));
+    return format != NULL && format->asks;
+}
+
 const cx_import_format *cx_import_format_nth(size_t index)
 {
     return index < FORMAT_COUNT ? formats[index] : NULL;
@@ -257,6 +263,7 @@ static cx_status import_line(cx_import_core *core, cx_str line, cx_err *err)
     if (!cx_json_has_canonical(&value))
         return cx_import_bad_line(core, "U_NUMBER", err);
     core->line_value = &value;
+    core->question = 0;
     status = core->format->line(&core->sink, &value, err);
     core->line_value = NULL;
     return status;
@@ -421,6 +428,24 @@ bool cx_import_looks_like_lines(cx_json_parser *parser, cx_arena *arena, cx_byte
     if (is_whole_object(parser, arena, first))
         return true;
     return first.data[0] == '{' && is_whole_object(parser, arena, second);
+}
+
+bool cx_import_reads_lines(const char *name, cx_bytes head, const cx_alloc *alloc)
+{
+    const cx_import_format *format = find_format(cx_str_z(name));
+    const cx_json_limits limits = {RECORD_DEPTH_MAX, 4300, 0, false};
+    cx_json_parser parser;
+    cx_arena arena;
+    if (format == NULL || format->line == NULL)
+        return false;
+    if (format->document == NULL)
+        return true;
+    cx_arena_init(&arena, alloc, 0);
+    cx_json_parser_init(&parser, alloc, &limits);
+    const bool lines = cx_import_looks_like_lines(&parser, &arena, head);
+    cx_json_parser_done(&parser);
+    cx_arena_done(&arena);
+    return lines;
 }
 
 /* The form of a streamed file is decided from its head, if that contains two lines. */

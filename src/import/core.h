@@ -145,7 +145,8 @@ struct cx_import_core {
     char content_digest[16];
     /* The line the format is looking at. */
     const cx_json *line_value;
-    uint64_t item; /* its number, in a window of items */
+    uint64_t item;     /* its number, in a window of items */
+    uint32_t question; /* the next one about the line */
     uint64_t line_offset;
     cx_str line_text;
     /* The last line of several records that the second pass read, parsed in its own arena. */

@@ -65,6 +65,11 @@ bool cx_import_has_windows(const char *name);
 /* Whether documents of the format have a list of records that can be read in windows (items.c). */
 bool cx_import_has_items(const char *name);
 
+/* Whether records in a window of the format need cx_import_options.was_told. */
+bool cx_import_asks(const char *name);
+/* Whether a file of the format that begins so is read as lines, and not as a document. */
+bool cx_import_reads_lines(const char *name, cx_bytes head, const cx_alloc *alloc);
+
 /* Where the records of a document are in its text. */
 typedef struct cx_import_items {
     size_t begin, end; /* of the list, with its brackets */
@@ -192,6 +197,17 @@ typedef struct cx_import_window {
     cx_str rest;
 } cx_import_window;
 
+/*
+ * Some formats tell a thing again when more is known of it, however much later.  Whether an id was
+ * told in a record before is asked in an order that follows from the file alone: the question's
+ * number, from 0, is that in its line (1-based).  `known`: the records that were read told it; the
+ * answer is what counts.
+ */
+typedef bool (*cx_import_was_told)(void *arg, uint64_t line, uint32_t question, char space,
+                                   cx_str id, bool known);
+/* An id was told, after what was asked about its record; perhaps not for the first time. */
+typedef void (*cx_import_told)(void *arg, char space, cx_str id);
+
 typedef struct cx_import_options {
     const cx_alloc *alloc; /* NULL = cx_alloc_default() */
     bool plain_ids;        /* s<k> in output order in place of the hash */
@@ -210,11 +226,16 @@ typedef struct cx_import_options {
     void *on_step_arg;
     /* One for each file, of cx_import_has_windows or cx_import_has_items; or NULL. */
     const cx_import_window *windows;
+    /* What records before a window told, of formats that ask for it; or NULL. */
+    cx_import_was_told was_told;
+    cx_import_told told;
+    void *told_arg;
 } cx_import_options;
 
-#define CX_IMPORT_OPTIONS_INIT                                                             \
-    {                                                                                      \
-        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+#define CX_IMPORT_OPTIONS_INIT                                                                    \
+    {                                                                                             \
+        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL                                                                            \
     }
 
 /* At most this many ids of open calls are listed; their count is exact. */

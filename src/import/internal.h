@@ -152,7 +152,8 @@ typedef struct cx_import_sink {
 typedef struct cx_import_format {
     cx_import_format_info info;
     bool no_time;      /* the family has no times: timestamp = position (§1.9) */
-    bool windows;      /* lines, and what a record takes from others is near it (§1.16) */
+    bool windows;      /* lines, and what a record takes from others is near it (§1.16) .. */
+    bool asks;         /* .. but for what cx_import_ask asks for */
     bool takes_only;   /* options->only has a meaning */
     size_t state_size; /* of sink->state */
     /* One document; the whole value is given.  Calls cx_import_top once, and describes records. */
@@ -233,6 +234,14 @@ void cx_import_result(cx_import_record *record, cx_str scope, cx_str call_id, bo
                       const cx_json *result);
 void cx_import_call_done(cx_import_record *record, cx_str scope, cx_str call_id, cx_str tool,
                          const cx_json *args, bool ok, const cx_json *result);
+
+/*
+ * Whether an id was told in a record before (cx_import_options.was_told); `known`: in one that was
+ * read.  In the order of the records, and after the id was told cx_import_tell.  An empty id was
+ * never told.
+ */
+bool cx_import_ask(cx_import_sink *sink, char space, cx_str id, bool known);
+void cx_import_tell(cx_import_sink *sink, char space, cx_str id);
 
 /* --- about the file ------------------------------------------------------------------------ */
 

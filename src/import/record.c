@@ -755,6 +755,24 @@ cx_status cx_import_bad_line(cx_import_core *core, const char *tag, cx_err *err)
     return store_derived(core, r, e, err);
 }
 
+/* --- what was told before --------------------------------------------------------------------- */
+
+bool cx_import_ask(cx_import_sink *sink, char space, cx_str id, bool known)
+{
+    cx_import_core *core = sink->core;
+    if (core->options.was_told == NULL || id.size == 0)
+        return known;
+    return core->options.was_told(core->options.told_arg, sink->line, core->question++, space, id,
+                                  known);
+}
+
+void cx_import_tell(cx_import_sink *sink, char space, cx_str id)
+{
+    const cx_import_options *options = &sink->core->options;
+    if (options->told != NULL && id.size != 0)
+        options->told(options->told_arg, space, id);
+}
+
 /* --- about the file ------------------------------------------------------------------------ */
 
 cx_status cx_import_top(cx_import_sink *sink, const cx_json *top, cx_err *err)

@@ -3,6 +3,8 @@
  */
 #include "import/turns.h"
 
+#define CALL_TOLD 'c' /* a space of cx_import_ask */
+
 /* --- small tools --------------------------------------------------------------------------- */
 
 bool cx_import_has(const cx_json *object, const char *name)
@@ -193,9 +195,11 @@ typedef struct told {
 static void describe_said(cx_import_sink *sink, const cx_import_turns *turns, cx_import_record *r,
                           const cx_import_said *said, told *all)
 {
-    const cx_import_note *known =
-        cx_import_index_find(&turns->tools, tool_key(sink, turns, said->call_id));
-    bool opens = said->has_arguments && (known == NULL || !turns->repeats);
+    const cx_str key = tool_key(sink, turns, said->call_id);
+    const cx_import_note *known = cx_import_index_find(&turns->tools, key);
+    bool opens = said->has_arguments;
+    if (opens && turns->repeats)
+        opens = !cx_import_ask(sink, CALL_TOLD, key, known != NULL);
     const cx_json *args = said->arguments.type == CX_JSON_NULL ? NULL : &said->arguments;
     const cx_json *result = said->result.type == CX_JSON_NULL ? NULL : &said->result;
     cx_str tool = said->tool;
@@ -243,9 +247,11 @@ static cx_status remember_tools(cx_import_sink *sink, cx_import_turns *turns,
                                 const cx_import_said *said, cx_err *err)
 {
     for (; said != NULL; said = said->next) {
-        if (said->has_arguments)
-            CX_TRY(cx_import_index_add(sink, &turns->tools, tool_key(sink, turns, said->call_id),
-                                       said->tool, CX_RECORD_NONE, err));
+        const cx_str key = tool_key(sink, turns, said->call_id);
+        if (!said->has_arguments)
+            continue;
+        CX_TRY(cx_import_index_add(sink, &turns->tools, key, said->tool, CX_RECORD_NONE, err));
+        cx_import_tell(sink, CALL_TOLD, key);
     }
     return CX_SUCCESS;
 }

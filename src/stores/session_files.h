@@ -8,6 +8,7 @@
 #include "import/api.h"
 #include "stores/session_index.h"
 #include "stores/session_places.h"
+#include "stores/session_told.h"
 
 /* Memory is the arena's that it was found with. */
 typedef struct cx_session_files {
@@ -24,7 +25,9 @@ typedef struct cx_session_files {
     /* Of one document: where its records are, once they were counted (session_part.h); NULL = it
      * has no parts. */
     const cx_session_places *places;
-    bool placed; /* they were looked for */
+    /* Of lines whose format asks for it: what they tell again; likewise. */
+    const cx_session_told *told;
+    bool placed; /* these were looked for */
 } cx_session_files;
 
 /* The name of the session of a file: without folders and ending, or the folder's where all sessions

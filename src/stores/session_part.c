@@ -32,7 +32,8 @@ bool cx_session_files_have_parts(const cx_session_files *files)
     const char *format = cx_recorded_session_format_name(files->items[0]->format);
     if (is_document(files))
         return cx_import_has_items(format) && (!files->placed || files->places != NULL);
-    return cx_import_has_windows(format);
+    return cx_import_has_windows(format) &&
+           (files->told != NULL || !files->placed || files->joined || !cx_import_asks(format));
 }
 
 uint64_t cx_session_files_lines(const cx_session_files *files)
@@ -190,6 +191,52 @@ static cx_status count_pieces(window *w, cx_session_files *files, uint64_t *out_
     return status;
 }
 
+/* Of a session that a version before began to archive. */
+static cx_status count_lines(window *w, cx_session_files *files, cx_err *err)
+{
+    cx_recorded_session *own = CX_ARENA_NEW(w->arena, cx_recorded_session);
+    const cx_recorded_session **items =
+        CX_ARENA_ARRAY(w->arena, const cx_recorded_session *, files->count);
+    if (own == NULL || items == NULL)
+        return cx_fail_nomem(err);
+    *own = *w->file;
+    own->lines = 0;
+    own->counted = true;
+    for (size_t i = 0; i < files->count; i++)
+        items[i] = i == 0 ? own : files->items[i];
+    CX_TRY(count_pieces(w, files, &own->lines, err));
+    files->items = items;
+    w->file = own;
+    return CX_SUCCESS;
+}
+
+static cx_status read_piece_at(void *arg, uint64_t at, uint64_t *out_end, cx_buf *out, cx_err *err)
+{
+    const window *w = arg;
+    cx_session_piece piece;
+    cx_bytes bytes;
+    cx_arena_mark mark = cx_arena_mark_now(w->arena);
+    CX_TRY(piece_at(w, at, &piece, err));
+    CX_TRY(read_piece(w, &piece, &bytes, err));
+    cx_buf_add(out, bytes.data, bytes.size);
+    cx_arena_reset(w->arena, mark);
+    *out_end = piece.offset + piece.size;
+    return cx_buf_check(out, err);
+}
+
+static cx_status find_told(const window *w, cx_session_files *files, cx_arena *arena, cx_err *err)
+{
+    window own = *w;
+    cx_arena pieces;
+    cx_arena_init(&pieces, cx_alloc_default(), 0);
+    own.arena = &pieces;
+    cx_status status =
+        cx_session_told_open(w->home, w->file, read_piece_at, &own, arena, &files->told, err);
+    cx_arena_done(&pieces);
+    files->placed = true;
+    return status;
+}
+
 cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,
                                  cx_err *err)
 {
@@ -199,21 +246,13 @@ cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_aren
         return cx_session_places_open(home, w.file, CX_SESSION_PART_BYTES_MAX, false, arena,
                                       &files->places, err);
     }
-    if (w.file->counted || files->joined)
+    if (files->joined)
         return CX_SUCCESS;
-    cx_recorded_session *own = CX_ARENA_NEW(arena, cx_recorded_session);
-    const cx_recorded_session **items =
-        CX_ARENA_ARRAY(arena, const cx_recorded_session *, files->count);
-    if (own == NULL || items == NULL)
-        return cx_fail_nomem(err);
-    *own = *w.file;
-    own->lines = 0;
-    own->counted = true;
-    for (size_t i = 0; i < files->count; i++)
-        items[i] = i == 0 ? own : files->items[i];
-    CX_TRY(count_pieces(&w, files, &own->lines, err));
-    files->items = items;
-    return CX_SUCCESS;
+    if (!w.file->counted)
+        CX_TRY(count_lines(&w, files, err));
+    return cx_import_asks(cx_recorded_session_format_name(w.file->format))
+               ? find_told(&w, files, arena, err)
+               : CX_SUCCESS;
 }
 
 /* --- the session's own file ------------------------------------------------------------------- */
@@ -649,6 +688,7 @@ typedef struct part {
     const cx_alloc *alloc;
     cx_arena arena, pieces;
     cx_buf text, rest;
+    cx_session_answers answers;
 } part;
 
 static cx_status gather_part(part *p, gathered *g, cx_session_times *out_times, cx_err *err)
@@ -696,6 +736,12 @@ static cx_status import_part(part *p, cx_import_write write, void *write_arg,
     CX_TRY(status);
     options.alloc = p->alloc;
     options.windows = g.windows;
+    if (p->files->told != NULL) {
+        CX_TRY(cx_session_told_answers(p->files->told, HEAD_LINES, g.windows[0].line,
+                                       g.windows[0].until, &p->answers, err));
+        options.was_told = cx_session_was_told;
+        options.told_arg = &p->answers;
+    }
     return cx_import_run_bytes(cx_recorded_session_format_name(p->files->items[0]->format), g.files,
                                p->files->joined ? 1 : count, &options, write, write_arg, NULL, err);
 }
@@ -711,6 +757,7 @@ cx_status cx_session_files_import_part(cx_home *home, const cx_session_files *fi
     cx_buf_init(&p.text, alloc);
     cx_buf_init(&p.rest, alloc);
     cx_status status = import_part(&p, write, write_arg, out_times, err);
+    cx_session_answers_done(&p.answers);
     cx_buf_done(&p.rest);
     cx_buf_done(&p.text);
     cx_arena_done(&p.pieces);

@@ -6,6 +6,7 @@
 #include "base/api.h"
 #include "crypto/api.h"
 #include "os/api.h"
+#include "stores/session_told.h"
 
 #define FORMAT "cortex-session-places-1"
 #define FOLDER "places"
@@ -18,22 +19,70 @@
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static cx_str path_of(cx_home *home, const uint8_t *id, cx_arena *arena)
+static cx_str path_of(cx_home *home, const uint8_t *id, const char *ending, cx_arena *arena)
 {
     char hex[2 * CX_SESSION_ID_SIZE];
     cx_hex_encode(cx_bytes_from(id, CX_SESSION_ID_SIZE), hex);
-    return cx_arena_printf(arena, "%s/" FOLDER "/%.*s", cx_home_path(home), (int)sizeof hex, hex);
+    return cx_arena_printf(arena, "%s/" FOLDER "/%.*s%s", cx_home_path(home), (int)sizeof hex, hex,
+                           ending);
 }
 
 void cx_session_places_remove(cx_home *home, const uint8_t *id)
 {
+    static const char *const endings[] = {"", CX_SESSION_TOLD_IDS};
     const cx_io *io = cx_home_io(home);
     cx_arena arena;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    const cx_str path = path_of(home, id, &arena);
-    if (path.data != NULL)
-        (void)io->unlink(io, path.data);
+    for (size_t i = 0; i < CX_COUNT_OF(endings); i++) {
+        const cx_str path = path_of(home, id, endings[i], &arena);
+        if (path.data != NULL)
+            (void)io->unlink(io, path.data);
+    }
     cx_arena_done(&arena);
+}
+
+static void digest_text(cx_str text, char hex[HEX_SIZE])
+{
+    const cx_digest digest = cx_digest_of(cx_str_bytes(text));
+    cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
+}
+
+void cx_session_places_save(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text)
+{
+    cx_arena arena;
+    CX_ASSERT(text->failed || text->size >= CX_SESSION_PLACES_HEAD);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    const cx_str folder = cx_arena_printf(&arena, "%s/" FOLDER, cx_home_path(home));
+    const cx_str path = path_of(home, id, ending, &arena);
+    if (folder.data != NULL && path.data != NULL && !text->failed && text->size <= FILE_BYTES_MAX &&
+        !cx_failed(cx_path_make_folders(folder.data, NULL))) {
+        digest_text(cx_str_from((const char *)text->data + CX_SESSION_PLACES_HEAD,
+                                text->size - CX_SESSION_PLACES_HEAD),
+                    (char *)text->data);
+        text->data[HEX_SIZE] = '\n';
+        cx_status written =
+            cx_io_replace_private_file(cx_home_io(home), path.data, cx_buf_bytes(text), NULL);
+        (void)written;
+    }
+    cx_arena_done(&arena);
+}
+
+bool cx_session_places_load(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text,
+                            cx_str *out)
+{
+    char hex[HEX_SIZE];
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    const cx_str path = path_of(home, id, ending, &arena);
+    const bool there = path.data != NULL && !cx_failed(cx_io_read_file(cx_home_io(home), path.data,
+                                                                       FILE_BYTES_MAX, text, NULL));
+    cx_arena_done(&arena);
+    if (!there || text->size < CX_SESSION_PLACES_HEAD || text->data[HEX_SIZE] != '\n')
+        return false;
+    *out = cx_str_from((const char *)text->data + CX_SESSION_PLACES_HEAD,
+                       text->size - CX_SESSION_PLACES_HEAD);
+    digest_text(*out, hex);
+    return memcmp(hex, text->data, HEX_SIZE) == 0;
 }
 
 static cx_str hex_of(const cx_recorded_session *session, cx_arena *arena)
@@ -71,19 +120,12 @@ static cx_status write_text(const cx_session_places *p, const cx_recorded_sessio
     cx_json_list_put(&root, CX_STR("session"), cx_json_make_str(id));
     cx_json_put_uint(&root, "stride", STRIDE);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
-    for (size_t i = 0; i < HEX_SIZE; i++)
+    for (size_t i = 0; i < CX_SESSION_PLACES_HEAD; i++)
         cx_buf_add_byte(out, '0');
-    cx_buf_add_byte(out, '\n');
     CX_TRY(cx_json_write(out, &value, CX_JSON_PY_COMPACT, err));
-    CX_TRY(cx_buf_check(out, err));
-    const cx_digest digest =
-        cx_digest_of(cx_bytes_from(out->data + HEX_SIZE + 1, out->size - HEX_SIZE - 1));
-    cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
-    memcpy(out->data, hex, sizeof hex);
-    return CX_SUCCESS;
+    return cx_buf_check(out, err);
 }
 
-/* Derived, and made again when it is missing: a folder that cannot be written is no error. */
 static void save(cx_home *home, const cx_session_places *p, const cx_recorded_session *session,
                  uint64_t seq)
 {
@@ -91,15 +133,8 @@ static void save(cx_home *home, const cx_session_places *p, const cx_recorded_se
     cx_buf text;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_buf_init(&text, cx_alloc_default());
-    const cx_str folder = cx_arena_printf(&arena, "%s/" FOLDER, cx_home_path(home));
-    const cx_str path = path_of(home, session->id, &arena);
-    if (folder.data != NULL && path.data != NULL &&
-        !cx_failed(write_text(p, session, seq, &arena, &text, NULL)) &&
-        text.size <= FILE_BYTES_MAX && !cx_failed(cx_path_make_folders(folder.data, NULL))) {
-        cx_status written =
-            cx_io_replace_private_file(cx_home_io(home), path.data, cx_buf_bytes(&text), NULL);
-        (void)written;
-    }
+    if (!cx_failed(write_text(p, session, seq, &arena, &text, NULL)))
+        cx_session_places_save(home, session->id, "", &text);
     cx_buf_done(&text);
     cx_arena_done(&arena);
 }
@@ -157,14 +192,7 @@ static bool load_text(cx_session_places *p, const cx_recorded_session *session, 
                       cx_str text, cx_arena *scratch, cx_arena *arena)
 {
     cx_json root;
-    cx_digest digest;
-    if (text.size <= HEX_SIZE || text.data[HEX_SIZE] != '\n' ||
-        !cx_digest_parse(cx_str_from(text.data, HEX_SIZE), &digest))
-        return false;
-    text = cx_str_from(text.data + HEX_SIZE + 1, text.size - HEX_SIZE - 1);
-    const cx_digest found = cx_digest_of(cx_str_bytes(text));
-    if (!cx_digest_eq(&digest, &found) ||
-        cx_failed(cx_json_parse_text(text, scratch, &root, NULL)) ||
+    if (cx_failed(cx_json_parse_text(text, scratch, &root, NULL)) ||
         !cx_str_is(CX_JSON_GET_STR(&root, "format"), FORMAT) ||
         !cx_str_eq(CX_JSON_GET_STR(&root, "session"), hex_of(session, scratch)) ||
         !is_uint(&root, "bytes", session->offset) || !is_uint(&root, "seq", seq) ||
@@ -186,11 +214,9 @@ static bool load(cx_home *home, const cx_recorded_session *session, uint64_t seq
     cx_buf text;
     cx_arena_init(&scratch, cx_alloc_default(), 0);
     cx_buf_init(&text, cx_alloc_default());
-    const cx_str path = path_of(home, session->id, &scratch);
-    bool loaded =
-        path.data != NULL &&
-        !cx_failed(cx_io_read_file(cx_home_io(home), path.data, FILE_BYTES_MAX, &text, NULL)) &&
-        load_text(p, session, seq, cx_buf_str(&text), &scratch, arena);
+    cx_str read;
+    bool loaded = cx_session_places_load(home, session->id, "", &text, &read) &&
+                  load_text(p, session, seq, read, &scratch, arena);
     cx_buf_done(&text);
     cx_arena_done(&scratch);
     return loaded;

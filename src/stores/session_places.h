@@ -42,8 +42,19 @@ typedef struct cx_session_places {
 CX_RESULT cx_session_places_open(cx_home *home, const cx_recorded_session *session,
                                  size_t max_bytes, bool again, cx_arena *arena,
                                  const cx_session_places **out, cx_err *err);
-/* Removes the file, if there is one. */
+/* Removes the files of a session, if there are some. */
 void cx_session_places_remove(cx_home *home, const uint8_t *id);
+
+/*
+ * A file of that folder, whose name is the id with `ending`.  `text` begins with
+ * CX_SESSION_PLACES_HEAD bytes of anything, which become the checksum of those after them and a
+ * line feed.  Derived, and made again when it is missing: that it cannot be written is no error.
+ */
+#define CX_SESSION_PLACES_HEAD 65u
+void cx_session_places_save(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text);
+/* What follows the checksum, in `text`; false when there is none, or it is damaged. */
+bool cx_session_places_load(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text,
+                            cx_str *out);
 
 /* A number of records, and of bytes from the first one to the last; at least. */
 uint64_t cx_session_places_size(const cx_session_places *places, uint64_t from, uint64_t until);

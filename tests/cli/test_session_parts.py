@@ -617,6 +617,126 @@ def an_erased_document_has_no_parts():
             check(not places(p), "what leads to erased bytes is there", places(p))
 
 
+def gemini_line(i):
+    """A line of the log that newer Gemini CLI writes: messages that are told again when more of them is known, `$set`
+    with messages of which most were told, perhaps long ago, and `$rewindTo`."""
+    def message(name, kind, content, call=None, result=None):
+        told = {"id": name, "timestamp": moment(BEGAN + i), "type": kind, "content": content}
+        if call is not None:
+            told["toolCalls"] = [{"id": call, "name": "ls", "args": {"path": call}, "status": "success" if result else "executing",
+                                  **({"result": [{"functionResponse": {"response": {"output": result}}}]} if result else {})}]
+        return told
+
+    if i == 0:
+        return {"sessionId": "g1", "projectHash": "p", "startTime": moment(BEGAN), "lastUpdated": moment(BEGAN), "kind": "main"}
+    if i % 900 == 892:
+        return {"$rewindTo": "m103"}
+    if i % 900 == 893:
+        return message("m104", "gemini", "", "ls-104", f"long after {i}")
+    if i % 900 == 898:
+        return {"$set": {"lastUpdated": moment(BEGAN + i), "messages": [
+            message("m103", "user", "told long ago"), message(f"new{i}", "user", f"new {i}"), message(f"m{i - 3}", "user", "told"),
+            message(f"new{i}", "user", "twice"), message(f"more{i}", "gemini", "", "ls-104"),
+            message(f"most{i}", "gemini", "", f"set-{i}"), {"id": "m104"}, "text"]}}
+    return [message(f"m{i}", "info", f"note {i}"), message(f"m{i}", "user", [{"text": f"please {i}"}]),
+            message(f"m{i}", "gemini", "", f"ls-{i}"), message(f"m{i - 1}", "gemini", "I looked", f"ls-{i - 1}", f"{i}.c"),
+            {"$set": {"lastUpdated": moment(BEGAN + i)}}, message(f"m{i}", "gemini", f"said {i}")][i % 6]
+
+
+def check_log(ask, count, starts):
+    whole = ask.steps("session/session-2")
+    for first in starts:
+        until = min(first + PART, count)
+        summary = ask(f"part/{first}/session/session-2/summary")
+        check(summary["verified"] and summary["errors"] == 0, first, summary["findings"][:3])
+        got = ask.steps(f"part/{first}/session/session-2")
+        expected = [s for s in whole if BEGAN + first <= s["t"] < BEGAN + until]
+        check(len(got) == len(expected) and in_order(got) == in_order(expected), first, len(got), len(expected))
+    return whole
+
+
+@test
+def a_log_that_tells_things_again_has_parts():
+    with Place() as p:
+        chats = p.folder / "w" / "chats"
+        write(chats / "session-2.jsonl", (gemini_line(i) for i in range(5000)))
+        p.ok("watch", "--once", p.folder / "w")
+        session = places(p)[0].name
+        check([f.name for f in places(p)] == [session, f"{session}.ids"], places(p))
+        before = [f.read_bytes() for f in places(p)]
+        write(chats / "session-2.jsonl", (gemini_line(i) for i in range(LINES)))
+        p.ok("watch", "--once", p.folder / "w")
+        grown = [f.read_bytes() for f in places(p)]
+        check(len(grown) == 2 and all(len(b) < len(g) for b, g in zip(before, grown)), "places did not go on")
+        with served(p) as ask:
+            check(ask("session/session-2/extent", node="src:m6001") == {"entries": LINES, "entry": 6001, "part": PART, "parts": True})
+            # Lines with `$set` say no time: none is at the ends of these.
+            whole = check_log(ask, LINES, (1, 5, 17, 893, 2697, 4097, LINES - PART, 8093, 8999))
+            check(len(whole) == LINES + 3 * 10, len(whole))  # of each list three messages are new
+            for line in (8093, 8098):
+                names = [json.loads(ask(f"{of}session/session-2/node", node=f"at:0:{line + 1}")["event"]["text"])
+                         for of in ("", "part/8000/")]
+                check({**names[0], "__seal": 0} == {**names[1], "__seal": 0}, line)
+        # What the files say is what was told, whether they went on or are made at once.
+        for file in places(p):
+            file.unlink()
+        expected = p.ok("lattice", "render", "@session/session-2", "--part", "8000", "--json")
+        check([f.read_bytes() for f in places(p)] == grown, "made at once they are others")
+        own = places(p)[0]
+        for change in (lambda b: b"", lambda b: b[:-1], lambda b: b[:90] + bytes([b[90] ^ 1]) + b[91:], lambda b: grown[1],
+                       lambda b: with_digest(b[65:].replace(b'"lines":9000', b'"lines":9001')),
+                       lambda b: with_digest(b[65:].replace(b'"seq":0', b'"seq":9')), lambda b: with_digest(b[65:] + b"\xff"),
+                       lambda b: with_digest(b[65:].replace(session.encode(), session[::-1].encode()))):
+            text = change(grown[0])
+            check(text != grown[0])
+            own.write_bytes(text)
+            check(p.ok("lattice", "render", "@session/session-2", "--part", "8000", "--json") == expected)
+            check(own.read_bytes() == grown[0], text[:200])
+        # Ids that are missing or damaged where the session has grown: all is read again.
+        for ids in (None, grown[1][:-1], with_digest(grown[1][65:].replace(b"9000", b"8999", 1))):
+            own.write_bytes(before[0])
+            places(p)[-1].write_bytes(ids or b"")
+            check(p.ok("lattice", "render", "@session/session-2", "--part", "8000", "--json") == expected)
+            check([f.read_bytes() for f in places(p)] == grown)
+
+
+def with_digest(text):
+    return hashlib.sha256(text).hexdigest().encode() + b"\n" + text
+
+
+@test
+def a_log_keeps_its_numbers_when_a_piece_is_erased():
+    with Place() as p:
+        file, seqs = p.folder / "w" / "chats" / "session-2.jsonl", []
+        for end in (3000, 3600, 5400):
+            write(file, (gemini_line(i) for i in range(end)))
+            told = [json.loads(line) for line in p.ok("watch", "--once", "--json", p.folder / "w").splitlines()]
+            seqs += [line["seq"] for line in told if "seq" in line]
+        p.ok("erase", seqs[1], "--actor", "sessions", "--reason", "it held a secret")
+        for made in (True, False):  # the places are those from before, and are made without what was erased
+            with served(p) as ask:
+                check(ask("session/session-2/extent")["entries"] == 5400)
+                for first in (2999, 3300, 3601, 5000):
+                    event = json.loads(ask(f"part/{first}/session/session-2/node", node="at:0:5346")["event"]["text"])
+                    check(event["src_id"] == "m5345", first, event)
+                    ask(f"part/{first}/session/session-2/node", code=404, node="at:0:3302")
+            if made:
+                for name in places(p):
+                    name.unlink()
+
+
+@test
+def a_log_of_one_line_has_no_parts_yet():
+    with Place() as p:
+        file = p.folder / "w" / "chats" / "session-2.jsonl"
+        for count, parts in ((1, False), (2, True)):
+            write(file, (gemini_line(i) for i in range(count)))
+            p.ok("watch", "--once", p.folder / "w")
+            with served(p) as ask:
+                extent = ask("session/session-2/extent")
+                check(extent["parts"] is parts and extent["entries"] == (2 if parts else 0), extent)
+
+
 @test
 def what_is_no_list_of_records_has_no_parts():
     with Place() as p:

@@ -102,6 +102,7 @@ static cx_status import_message(cx_import_sink *sink, const cx_json *message, co
              !cx_str_is(type, "gemini"))
         set_harness(r, CX_KIND_OBSERVE);
     CX_TRY(cx_import_index_add(sink, &state->seen, id, CX_STR(""), CX_RECORD_NONE, err));
+    cx_import_tell(sink, MESSAGE_SPACE, id);
     return cx_import_turn_end(sink, &state->turns, gemini_content, message, type, CX_STR("gemini"),
                               err);
 }
@@ -165,8 +166,10 @@ static cx_status import_patch(cx_import_sink *sink, const cx_json *value, cx_err
         cx_import_turn_end(sink, &state->turns, say_nothing, value, CX_STR(""), CX_STR(""), err));
     for (uint32_t i = 0; messages != NULL && i < messages->count; i++) {
         const cx_json *message = &messages->items[i];
-        bool known = cx_import_index_find(&state->seen, CX_JSON_GET_STR(message, "id")) != NULL;
-        if (message->type == CX_JSON_OBJECT && !known && cx_import_has_str(message, "type"))
+        const cx_str id = CX_JSON_GET_STR(message, "id");
+        const bool known = cx_import_index_find(&state->seen, id) != NULL;
+        if (message->type == CX_JSON_OBJECT && cx_import_has_str(message, "type") &&
+            !cx_import_ask(sink, MESSAGE_SPACE, id, known))
             CX_TRY(import_message(sink, message, message, i, err));
     }
     return CX_SUCCESS;
@@ -217,6 +220,8 @@ static int gemini_detect(cx_bytes head, const cx_json *record)
 const cx_import_format cx_import_gemini_cli = {
     .info = {"gemini-cli", "Gemini CLI sessions",
              "{\"sessionId\",\"projectHash\",\"messages\":[...]}, or JSON lines of the same", true},
+    .windows = true,
+    .asks = true,
     .state_size = sizeof(gemini_state),
     .document = gemini_document,
     .item_lists = records,

@@ -5,6 +5,7 @@
 #include "tests/unit/import/util.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LINES 40u
 #define HEAD 2u
@@ -308,6 +309,154 @@ CX_TEST(window_takes_other_files_by_time)
     CHECK_STR(node_text(&part, 6, "/event/at/line"), "10");
     imported_done(&part);
     cx_buf_done(&s.text);
+}
+
+/* --- what is told again ----------------------------------------------------------------------- */
+
+/* A message, the same with its answer, what is known of the session; and now and then a list of
+ * messages, or a message, that were told long before. */
+static void add_gemini_line(cx_buf *out, unsigned i)
+{
+    if (i == 0) {
+        cx_buf_add_z(out, "{\"sessionId\":\"s\",\"projectHash\":\"p\"}\n");
+        return;
+    }
+    const bool lists = i % 12 == 11, again = i % 4 == 2;
+    const unsigned of = again ? i - 1 : i % 16 == 15 ? 1 : i;
+    if (lists)
+        cx_buf_printf(out,
+                      "{\"$set\":{\"messages\":[{\"id\":\"m1\",\"type\":\"user\"},"
+                      "{\"id\":\"l%u\",\"type\":\"user\",\"content\":\"x\"},"
+                      "{\"id\":\"l%u\",\"type\":\"user\"},{\"id\":\"m3\"},7,",
+                      i, i);
+    else if (i % 4 == 0)
+        cx_buf_add_z(out, "{\"$set\":{\"lastUpdated\":\"now\"}}\n");
+    if (lists || i % 4 != 0)
+        cx_buf_printf(out,
+                      "{\"id\":\"%s%u\",\"type\":\"gemini\",\"timestamp\":"
+                      "\"2026-01-02T03:04:%02u.000Z\",\"content\":\"said\",\"toolCalls\":["
+                      "{\"id\":\"t%u\",\"name\":\"ls\",\"args\":{}%s}]}%s",
+                      lists ? "k" : "m", of, i, lists ? 1 : of,
+                      again ? ",\"result\":[{\"text\":\"a\"}]" : "", lists ? "]}}\n" : "\n");
+}
+
+typedef struct answers {
+    unsigned asked, said_yes, told;
+    bool yes[LINES + 1][8];
+} answers;
+
+static bool note_answer(void *arg, uint64_t line, uint32_t question, char space, cx_str id,
+                        bool known)
+{
+    answers *a = arg;
+    CHECK(line >= 1 && line <= LINES && question < 8 && id.size != 0 && space != 0);
+    a->yes[line][question] = known;
+    a->asked++;
+    a->said_yes += known;
+    return known;
+}
+
+static void count_told(void *arg, char space, cx_str id)
+{
+    answers *a = arg;
+    CHECK(id.size != 0 && space != 0);
+    a->told++;
+}
+
+static bool give_answer(void *arg, uint64_t line, uint32_t question, char space, cx_str id,
+                        bool known)
+{
+    const answers *a = arg;
+    (void)space;
+    (void)id;
+    CHECK(!known || a->yes[line][question]); /* what was read is some of what was told */
+    return a->yes[line][question];
+}
+
+static void import_answered(const source *s, unsigned from, unsigned until, answers *a,
+                            imported *in)
+{
+    cx_buf text;
+    const unsigned before = from < BEFORE ? 0 : from - BEFORE;
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    const cx_import_window window = {
+        .line = before, .from = from, .until = until, .after_ns = INT64_MIN, .until_ns = INT64_MAX};
+    options.windows = &window;
+    options.was_told = a == NULL ? NULL : give_answer;
+    options.told_arg = a;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_add(&text, s->text.data + s->starts[before], s->starts[until] - s->starts[before]);
+    const cx_bytes file = cx_buf_bytes(&text);
+    imported_begin(in);
+    CHECK_STATUS(cx_import_run_bytes(s->format, &file, 1, &options, imported_write, &in->out, NULL,
+                                     &in->err),
+                 &in->err);
+    for (size_t i = 0; i < in->out.size; i++)
+        in->summary.total.nodes += in->out.data[i] == '\n';
+    imported_parse(in);
+    imported_verify(in, false);
+    cx_buf_done(&text);
+}
+
+/* Nodes of lines from .. until - 1, in order. */
+static size_t nodes_of_lines(imported *in, unsigned from, unsigned until, size_t *out)
+{
+    size_t count = 0;
+    for (size_t i = 1; i < in->count; i++) {
+        const long line = strtol(node_text(in, i, "/event/at/line").data, NULL, 10);
+        if (line > (long)from && line <= (long)until)
+            out[count++] = i;
+    }
+    return count;
+}
+
+CX_TEST(window_of_gemini_cli_has_what_was_told_long_before)
+{
+    source s;
+    imported whole;
+    answers a = {.asked = 0};
+    size_t ours[4 * LINES], theirs[4 * LINES];
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    bool differs = false;
+    CHECK(cx_import_has_windows("gemini-cli") && cx_import_asks("gemini-cli"));
+    CHECK(!cx_import_asks("cursor") && !cx_import_asks("no such format"));
+    begin_source(&s, "gemini-cli", add_gemini_line);
+    const cx_bytes file = cx_buf_bytes(&s.text);
+    options.was_told = note_answer;
+    options.told = count_told;
+    options.told_arg = &a;
+    import_bytes(&whole, "gemini-cli", &file, 1, &options);
+    CHECK(a.asked > 30 && a.said_yes > 10 && a.told > a.asked - a.said_yes);
+    for (unsigned from = 1; from < LINES; from++)
+        for (unsigned until = from + 1; until <= LINES; until += 7) {
+            imported part, alone;
+            const size_t count = nodes_of_lines(&whole, from, until, theirs);
+            import_answered(&s, from, until, &a, &part);
+            REQUIRE(nodes_of_lines(&part, from, until, ours) == count && count == part.count - 1);
+            for (size_t i = 0; i < count; i++)
+                check_node(&whole, &part, theirs[i], ours[i]);
+            import_answered(&s, from, until, NULL, &alone);
+            differs |= alone.count != part.count;
+            imported_done(&alone);
+            imported_done(&part);
+        }
+    CHECK(differs); /* so answers are needed */
+    imported_done(&whole);
+    cx_buf_done(&s.text);
+}
+
+CX_TEST(a_file_is_read_as_lines_by_its_first_two)
+{
+    static const struct {
+        const char *format, *head;
+        bool lines;
+    } files[] = {
+        {"gemini-cli", "{\"a\":1}\n", false},   {"gemini-cli", "{\"a\":1}\n{\"b\"\n", true},
+        {"gemini-cli", "{\n\"b\":1}\n", false}, {"claude-code", "x", true},
+        {"cline", "[]\n[]\n", false},           {"no such format", "{}\n{}\n", false}};
+    for (size_t i = 0; i < CX_COUNT_OF(files); i++)
+        CHECK(cx_import_reads_lines(files[i].format, cx_str_bytes(cx_str_z(files[i].head)),
+                                    cx_alloc_default()) == files[i].lines);
 }
 
 /* --- items of a document ---------------------------------------------------------------------- */
