@@ -198,10 +198,10 @@ typedef struct cx_import_window {
 } cx_import_window;
 
 /*
- * Some formats tell a thing again when more is known of it, however much later.  Whether an id was
- * told in a record before is asked in an order that follows from the file alone: the question's
- * number, from 0, is that in its line (1-based).  `known`: the records that were read told it; the
- * answer is what counts.
+ * Some formats tell a message or a call again when more is known of it, however much later.
+ * Whether an id was told in a record before is asked in an order that follows from the file alone:
+ * the question's number, from 0, is that in its line (1-based).  `known`: the records that were
+ * read told it; the answer is what counts.
  */
 typedef bool (*cx_import_was_told)(void *arg, uint64_t line, uint32_t question, char space,
                                    cx_str id, bool known);

@@ -697,8 +697,12 @@ static cx_status record_session(cx_watch *w, const cx_watch_file *file, cx_err *
         return CX_SUCCESS;
     cx_hex_encode(cx_bytes_from(session->id, CX_SESSION_ID_SIZE), id);
     const cx_str name = cx_str_from(id, sizeof id);
-    CX_TRY(cx_actions_record_session(w->home, name, w->cli->alloc, &seq, err));
-    return make_places(w, session, name, err);
+    cx_err why = {0};
+    if (cx_failed(make_places(w, session, name, &why)))
+        cx_cli_complain("watch: note: session %s opens slowly: where its records are could not be "
+                        "found: %s",
+                        file->path, why.message);
+    return cx_actions_record_session(w->home, name, w->cli->alloc, &seq, err);
 }
 
 /* The set of one document of a session is that of them all. */
