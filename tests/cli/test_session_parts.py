@@ -563,6 +563,24 @@ def told_to_be(text, change):
 
 
 @test
+def parts_open_without_places_on_the_disk_and_through_a_server():
+    with Place() as p:
+        put_gemini(p.folder / "w", (gemini(i) for i in range(LINES)))
+        write(p.folder / "w" / "chats" / "session-2.jsonl", (gemini_line(i) for i in range(6000)))
+        (p.home / "places").write_text("no folder")
+        p.ok("watch", "--once", p.folder / "w")
+        names = ("session-1", "session-2")
+        expected = [part_of(p, name, 2000) for name in names]
+        check((p.home / "places").read_text() == "no folder")
+        with served(p):  # the command asks the server's process for what the files say
+            check([part_of(p, name, 2000) for name in names] == expected)
+        (p.home / "places").unlink()
+        with served(p):
+            check([part_of(p, name, 2000) for name in names] == expected and len(places(p)) == 3, places(p))
+        check([part_of(p, name, 2000) for name in names] == expected)
+
+
+@test
 def a_document_that_was_replaced_is_opened_at_its_newest_version():
     for name, put, value, _ in DOCUMENTS:
         with Place() as p:

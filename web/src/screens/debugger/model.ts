@@ -377,12 +377,15 @@ export class Model {
   private async edge(newest: boolean): Promise<NodeDetail | null> {
     const part = this.part!;
     const line = newest ? Math.min(part.from + part.size, this.entries.peek()) : part.from + 1;
-    const node = isSession(this.name)
-      ? `at:0:${line}`
-      : newest && !isRun(this.name)
-        ? '@' + this.agent
-        : `#${newest ? line - 1 - part.from : 0}`;
+    if (isSession(this.name)) return (await this.at(line)) ?? this.at(line - 1);
+    const node =
+      newest && !isRun(this.name) ? '@' + this.agent : `#${newest ? line - 1 - part.from : 0}`;
     return get<NodeDetail>(`${this.path}/node`, {node}).catch(() => null);
+  }
+
+  /** The step of a line of the session's file, or of a record of its document: these are counted from 0. */
+  private at(place: number): Promise<NodeDetail | null> {
+    return get<NodeDetail>(`${this.path}/node`, {node: `at:0:${place}`}).catch(() => null);
   }
 
   /** All of it, which is read then, with the same step in focus. */
