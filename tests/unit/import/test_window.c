@@ -536,7 +536,7 @@ static void begin_document(items_document *d, const char *format, const char *be
 /* As a line: between two tokens a line feed is as good as a blank. */
 static void add_item_line(const items_document *d, unsigned i, cx_buf *out)
 {
-    size_t end = i + 1 < LINES ? d->starts[i + 1] : d->items.end - 1;
+    size_t end = i + 1 < d->count ? d->starts[i + 1] : d->items.end - 1;
     const size_t from = out->size;
     cx_buf_add(out, d->text.data + d->starts[i], end - d->starts[i]);
     for (size_t at = from; at < out->size; at++)
@@ -725,6 +725,98 @@ CX_TEST(items_are_of_documents_that_can_be_read)
                  &err);
     CHECK(count == 0 && items.count == 0 && items.begin == 1 && items.end == 4);
     CHECK(!cx_import_has_items("claude-code") && !cx_import_has_items("no such format"));
+}
+
+/* Some bytes of a text become others, or are gone. */
+static void spoil(cx_buf *text, uint64_t *random)
+{
+    static const char bytes[] = "[]{},:\"\\ \n\r019eu\x80\xff";
+    const unsigned count = 1 + (unsigned)(cx_test_random(random) % 3);
+    for (unsigned i = 0; i < count && text->size > 1; i++) {
+        const size_t at = (size_t)(cx_test_random(random) % text->size);
+        if (cx_test_random(random) % 3 != 0) {
+            text->data[at] = (uint8_t)bytes[cx_test_random(random) % (sizeof bytes - 1)];
+            continue;
+        }
+        memmove(text->data + at, text->data + at + 1, text->size - at - 1);
+        text->size--;
+    }
+}
+
+/* Items of a document that was spoilt; *out_found is false when it has none now. */
+static void find_spoilt(items_document *d, bool *out_found)
+{
+    cx_err err = {0};
+    *out_found =
+        !cx_failed(cx_import_find_items(d->format, cx_buf_bytes(&d->text), cx_alloc_default(),
+                                        note_start, d, &d->items, &err)) &&
+        d->items.count == d->count;
+}
+
+/* I1 of items.c, of documents that were spoilt: the whole can be read, and a window of all items
+ * has its nodes. */
+static void check_spoilt(items_document *d, unsigned *read)
+{
+    imported whole, part;
+    cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+    cx_buf lines, rest;
+    bool found;
+    find_spoilt(d, &found);
+    const cx_bytes file = cx_buf_bytes(&d->text);
+    imported_begin(&whole);
+    cx_status status = cx_import_run_bytes(d->format, &file, 1, &options, imported_write,
+                                           &whole.out, NULL, &whole.err);
+    CHECK(!found || !cx_failed(status));
+    if (found && !cx_failed(status)) {
+        cx_buf_init(&lines, cx_alloc_default());
+        cx_buf_init(&rest, cx_alloc_default());
+        cx_buf_add(&rest, d->text.data, d->items.begin);
+        cx_buf_add_z(&rest, "[]");
+        cx_buf_add(&rest, d->text.data + d->items.end, d->text.size - d->items.end);
+        for (size_t i = 0; i < d->count; i++)
+            add_item_line(d, (unsigned)i, &lines);
+        const cx_import_window window = {.until = d->count,
+                                         .after_ns = INT64_MIN,
+                                         .until_ns = INT64_MAX,
+                                         .items = true,
+                                         .rest = cx_buf_str(&rest)};
+        const cx_bytes text = cx_buf_bytes(&lines);
+        options.windows = &window;
+        imported_begin(&part);
+        CHECK_STATUS(cx_import_run_bytes(d->format, &text, 1, &options, imported_write, &part.out,
+                                         NULL, &part.err),
+                     &part.err);
+        whole.summary.total.nodes = part.summary.total.nodes = d->count + 1;
+        imported_parse(&whole);
+        imported_parse(&part);
+        for (unsigned i = 0; i < d->count; i++)
+            check_node(&whole, &part, node_of_item(&whole, i), node_of_item(&part, i));
+        ++*read;
+        imported_done(&part);
+        cx_buf_done(&rest);
+        cx_buf_done(&lines);
+    }
+    imported_done(&whole);
+}
+
+CX_TEST(items_of_spoilt_documents_are_those_of_the_whole)
+{
+    uint64_t random = cx_test_seed();
+    unsigned read = 0;
+    for (unsigned i = 0; i < 600; i++) {
+        items_document d = {.format = i % 2 == 0 ? "gemini-cli" : "cline"};
+        cx_buf_init(&d.text, cx_alloc_default());
+        cx_buf_add_z(&d.text, i % 2 == 0 ? "{ \"a\":[1],\"messages\": [" : "[");
+        for (unsigned k = 0; k < 4; k++) {
+            cx_buf_add_z(&d.text, k == 0 ? "" : ",");
+            (i % 2 == 0 ? add_gemini_item : add_cline_item)(&d.text, k + i % 20);
+        }
+        cx_buf_add_z(&d.text, i % 2 == 0 ? "]}" : "]");
+        spoil(&d.text, &random);
+        check_spoilt(&d, &read);
+        cx_buf_done(&d.text);
+    }
+    CHECK(read > 100 && read < 600);
 }
 
 CX_TEST(window_is_of_formats_whose_lines_stand_alone)
