@@ -58,6 +58,12 @@ bool cx_import_asks(const char *name)
     return format != NULL && format->asks;
 }
 
+bool cx_import_has_places(const char *name)
+{
+    const cx_import_format *format = find_format(cx_str_z(name));
+    return format != NULL && format->places;
+}
+
 const cx_import_format *cx_import_format_nth(size_t index)
 {
     return index < FORMAT_COUNT ? formats[index] : NULL;
@@ -382,7 +388,8 @@ static cx_status read_document(cx_import_core *core, source *from, cx_err *err)
     if (document == NULL)
         return cx_fail_nomem(err);
     if (core->format->text != NULL) {
-        cx_str text = cx_bytes_str(cx_import_after_mark(from->bytes));
+        const bool begins = core->options.windows == NULL; /* else it has no mark */
+        cx_str text = cx_bytes_str(begins ? cx_import_after_mark(from->bytes) : from->bytes);
         size_t valid = cx_utf8_valid_prefix(text);
         if (valid != text.size)
             return cx_fail_at(err, CX_E_FORMAT, "U_UTF8", valid,
@@ -452,8 +459,9 @@ bool cx_import_reads_lines(const char *name, cx_bytes head, const cx_alloc *allo
 static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
 {
     const cx_import_format *format = core->format;
-    from->lines = (format->document == NULL && format->text == NULL) ||
-                  core->options.windows != NULL; /* one line looks like a document */
+    from->lines =
+        format->text == NULL &&
+        (format->document == NULL || core->options.windows != NULL); /* one line looks like one */
     if (format->line == NULL || format->document == NULL || from->lines)
         return CX_SUCCESS;
     if (from->streamed) {

@@ -27,8 +27,9 @@ enum {
     ENTRY_FROM_LINE = 1u << 5, /* raw is read again from the file */
     ENTRY_RAW_TEXT = 1u << 6,  /* bad: raw_text or raw_b64 in place of raw */
     ENTRY_EXTRA = 1u << 7,
-    ENTRY_AGENTLESS = 1u << 8, /* no ancestor has an agent of its own */
-    ENTRY_OUTSIDE = 1u << 9    /* before the window: it becomes no node (§1.16) */
+    ENTRY_AGENTLESS = 1u << 8,  /* no ancestor has an agent of its own */
+    ENTRY_OUTSIDE = 1u << 9,    /* before the window: it becomes no node (§1.16) */
+    ENTRY_TIME_KNOWN = 1u << 10 /* it has none of its own, and t_ns is the assumed one */
 };
 
 /* One record.  Entries are in order of (file, position in file), which decides between equal

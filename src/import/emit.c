@@ -354,15 +354,15 @@ static uint64_t records_of(const cx_import_core *core, const source *from)
     return from->entry_count - from->extra - outside;
 }
 
-/* Which lines the window has, counted as event.at.line is, or items, as event.at.index. */
+/* Which lines the window has, counted as event.at.line is, or records as event.at.index. */
 static cx_status put_window(cx_import_core *core, const cx_import_window *window,
                             cx_json_list *event, cx_err *err)
 {
     cx_json_list part = cx_json_list_begin(&core->scratch);
     cx_json value;
-    if (window == NULL)
+    if (window == NULL || (window->end != NULL && window->until == UINT64_MAX))
         return CX_SUCCESS;
-    const uint64_t first = window->items ? 0 : 1;
+    const uint64_t first = window->items || window->end != NULL ? 0 : 1;
     cx_json_list_put(&part, CX_STR("from"),
                      cx_json_make_uint(&core->scratch, window->from + first));
     cx_json_list_put(&part, CX_STR("to"),

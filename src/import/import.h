@@ -16,6 +16,7 @@
 #define CX_IMPORT_IMPORT_H
 
 #include "base/api.h"
+#include "import/place.h"
 #include "json/api.h"
 
 typedef struct cx_import_format_info {
@@ -195,6 +196,11 @@ typedef struct cx_import_window {
      * missing.  `rest` is the document with an empty list in the place of its items. */
     bool items;
     cx_str rest;
+    /* Of a text (place.h), where from and until count its records: where each stretch of the bytes
+     * is in it, and what is known at its end; or NULL.  `head` and `line` do not count then. */
+    const cx_import_segment *segments;
+    size_t segment_count;
+    const cx_import_place *end;
 } cx_import_window;
 
 /*
@@ -224,7 +230,7 @@ typedef struct cx_import_options {
     void *on_call_arg;
     cx_import_on_step on_step; /* at least once for each record, in the order of files; or NULL */
     void *on_step_arg;
-    /* One for each file, of cx_import_has_windows or cx_import_has_items; or NULL. */
+    /* One for each file, of cx_import_has_windows, has_items or has_places; or NULL. */
     const cx_import_window *windows;
     /* What records before a window told, of formats that ask for it; or NULL. */
     cx_import_was_told was_told;

@@ -103,8 +103,9 @@ typedef struct cx_import_record {
 
     cx_str src_id;
     cx_str src_parent;
-    bool has_time; /* t_ns is exact nanoseconds since 1970 */
-    bool time_bad; /* a time is there but cannot be read: bad_time */
+    bool has_time;   /* t_ns is exact nanoseconds since 1970 */
+    bool time_bad;   /* a time is there but cannot be read: bad_time */
+    bool time_known; /* without a time of its own: t_ns is that of what is before the window */
     int64_t t_ns;
     cx_str tool;
     cx_str call_id;
@@ -154,6 +155,7 @@ typedef struct cx_import_format {
     bool no_time;      /* the family has no times: timestamp = position (§1.9) */
     bool windows;      /* lines, and what a record takes from others is near it (§1.16) .. */
     bool asks;         /* .. but for what cx_import_ask asks for */
+    bool places;       /* a text that is read by places (place.h) */
     bool takes_only;   /* options->only has a meaning */
     size_t state_size; /* of sink->state */
     /* One document; the whole value is given.  Calls cx_import_top once, and describes records. */

@@ -190,15 +190,15 @@ static void assume_times_of(cx_import_core *core, const source *from, int64_t ot
     entry *items = core->entries.items + from->first_entry;
     int64_t last = otherwise;
     for (uint32_t i = 0; i < from->entry_count; i++) {
-        if (items[i].flags & ENTRY_HAS_TIME) {
+        if (items[i].flags & (ENTRY_HAS_TIME | ENTRY_TIME_KNOWN)) {
             last = items[i].t_ns;
             break;
         }
     }
     for (uint32_t i = 0; i < from->entry_count; i++) {
-        if (items[i].flags & ENTRY_HAS_TIME) {
+        if (items[i].flags & (ENTRY_HAS_TIME | ENTRY_TIME_KNOWN))
             last = items[i].t_ns;
-        } else {
+        if ((items[i].flags & ENTRY_HAS_TIME) == 0) {
             items[i].t_ns = last;
             if (items[i].kind != CX_KIND_BAD)
                 items[i].issues |= 1u << CX_ISSUE_NO_TIME;

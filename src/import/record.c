@@ -591,7 +591,7 @@ static cx_status push_entry(cx_import_core *core, entry **out, uint32_t *out_ind
     source *from = &core->sources.items[file];
     *e = (entry){.file = file, .index = from->entry_count, .place = from->entry_count};
     from->entry_count++;
-    const cx_import_window *window = window_of(core, file);
+    const cx_import_window *window = from->lines ? window_of(core, file) : NULL;
     if (has_items(window))
         e->index = e->place = core->item;
     const uint64_t line = has_items(window) ? core->item : core->sink.line - 1;
@@ -627,12 +627,16 @@ static void set_flags(entry *e, const cx_import_record *r)
 {
     e->kind = (uint8_t)r->kind;
     e->fork = (uint8_t)r->fork;
-    e->t_ns = r->has_time ? r->t_ns : 0;
+    e->t_ns = r->has_time || r->time_known ? r->t_ns : 0;
     e->issues = r->issues | (r->time_bad ? 1u << CX_ISSUE_BAD_TIME : 0);
-    unsigned flags =
-        e->flags | (r->has_time ? ENTRY_HAS_TIME : 0) | (r->fork_always ? ENTRY_FORK_ALWAYS : 0) |
-        (r->fork_if_handed ? ENTRY_FORK_IF_HANDED : 0) | (r->inherit_agent ? ENTRY_INHERIT : 0) |
-        (r->under_file ? ENTRY_UNDER_FILE : 0) | (r->extra ? ENTRY_EXTRA : 0);
+    unsigned flags = e->flags |
+                     (r->has_time     ? ENTRY_HAS_TIME
+                      : r->time_known ? ENTRY_TIME_KNOWN
+                                      : 0) |
+                     (r->fork_always ? ENTRY_FORK_ALWAYS : 0) |
+                     (r->fork_if_handed ? ENTRY_FORK_IF_HANDED : 0) |
+                     (r->inherit_agent ? ENTRY_INHERIT : 0) |
+                     (r->under_file ? ENTRY_UNDER_FILE : 0) | (r->extra ? ENTRY_EXTRA : 0);
     e->flags = (uint16_t)flags;
 }
 

@@ -137,6 +137,15 @@ cx_status cx_import_turns_open(cx_import_sink *sink, cx_import_turns *turns, cx_
     return turns->suffix.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+cx_status cx_import_turns_go_to(cx_import_sink *sink, cx_import_turns *turns, uint32_t number,
+                                cx_err *err)
+{
+    if (turns->file_seen == sink->file + 1 && turns->conversations == number)
+        return CX_SUCCESS;
+    turns->conversations = number - 1;
+    return cx_import_turns_open(sink, turns, err);
+}
+
 void cx_import_turns_done(cx_import_turns *turns, const cx_alloc *alloc)
 {
     cx_import_index_done(&turns->tools, alloc);

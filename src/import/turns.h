@@ -30,6 +30,9 @@ typedef void (*cx_import_say)(cx_import_content *content, const cx_json *raw);
 
 /* Another conversation than the one before, also within a file. */
 CX_RESULT cx_import_turns_open(cx_import_sink *sink, cx_import_turns *turns, cx_err *err);
+/* What follows is of the conversation of that number, from 1 over all files. */
+CX_RESULT cx_import_turns_go_to(cx_import_sink *sink, cx_import_turns *turns, uint32_t number,
+                                cx_err *err);
 void cx_import_turns_done(cx_import_turns *turns, const cx_alloc *alloc);
 
 /* raw as in cx_import_record.  What is allocated from here on in sink->arena ends with the turn. */

@@ -9,15 +9,12 @@
  * model's, and a prompt with them is one after a block that was never closed, too.  In a file
  * without such lines, which something has stripped, the marks alone decide.
  */
+#include "import/chats/aider_lines.h"
 #include "import/turns.h"
-
-#define STARTED "# aider chat started at "
 
 typedef struct aider_state {
     cx_import_turns turns;
 } aider_state;
-
-typedef enum line_kind { LINE_BLANK, LINE_START, LINE_USER, LINE_PRINTED, LINE_SAID } line_kind;
 
 static const char *const kind_names[] = {"", "start", "user", "printed", "said"};
 
@@ -28,70 +25,15 @@ typedef struct block {
     cx_buf text;
 } block;
 
-static cx_str line_at(cx_str text, size_t *at)
-{
-    const char *from = text.data + *at;
-    const char *end = memchr(from, '\n', text.size - *at);
-    size_t size = end == NULL ? text.size - *at : (size_t)(end - from);
-    *at += size + (end != NULL);
-    if (size != 0 && from[size - 1] == '\r')
-        size--;
-    return cx_str_from(from, size);
-}
-
-static cx_str after(cx_str line, const char *mark)
-{
-    size_t size = strlen(mark);
-    return cx_str_from(line.data + size, line.size - size);
-}
-
-static cx_str trimmed(cx_str line)
-{
-    while (line.size != 0 && (line.data[line.size - 1] == ' ' || line.data[line.size - 1] == '\t'))
-        line.size--;
-    return line;
-}
-
-static bool is_prompt(cx_str line)
-{
-    return cx_str_starts(line, CX_STR("#### ")) || cx_str_is(line, "####");
-}
-
-static bool ends_blank(cx_str line)
-{
-    return line.size > 1 && line.data[line.size - 1] == ' ' && line.data[line.size - 2] == ' ';
-}
-
 /* Whether a prompt of the text ends as Aider ends its lines. */
 static bool has_ends(cx_str text)
 {
     for (size_t at = 0; at < text.size;) {
-        cx_str line = line_at(text, &at);
-        if (is_prompt(line) && ends_blank(line))
+        const line_facts facts = aider_facts(aider_line_at(text, &at));
+        if (facts.prompt && facts.own)
             return true;
     }
     return false;
-}
-
-static line_kind kind_of(cx_str line, bool fenced, bool ended, cx_str *out_text)
-{
-    const bool own = ended && ends_blank(line);
-    *out_text = line;
-    if (fenced && !(own && is_prompt(line)) && !(ended && cx_str_starts(line, CX_STR(STARTED))))
-        return LINE_SAID;
-    if (cx_str_starts(line, CX_STR(STARTED))) {
-        *out_text = trimmed(after(line, STARTED));
-        return LINE_START;
-    }
-    if (is_prompt(line) && own == ended) {
-        *out_text = trimmed(after(line, line.size > 4 ? "#### " : "####"));
-        return LINE_USER;
-    }
-    if ((cx_str_starts(line, CX_STR("> ")) || cx_str_is(line, ">")) && own == ended) {
-        *out_text = trimmed(after(line, line.size > 1 ? "> " : ">"));
-        return LINE_PRINTED;
-    }
-    return trimmed(line).size == 0 ? LINE_BLANK : LINE_SAID;
 }
 
 /* --- what a record says ---------------------------------------------------------------------- */
@@ -128,9 +70,9 @@ static void say_printed(cx_import_content *content, cx_str text)
 {
     static const char applied[] = "Applied edit to ";
     for (size_t at = 0; at < text.size;) {
-        cx_str line = line_at(text, &at);
+        cx_str line = aider_line_at(text, &at);
         if (cx_str_starts(line, CX_STR("Applied edit to ")))
-            say_edit(content, after(line, applied));
+            say_edit(content, aider_after(line, applied));
         else if (cx_str_starts(line, CX_STR("Tokens: ")))
             say_cost(content, line);
     }
@@ -186,7 +128,7 @@ static bool count_before(cx_str line, const char *word, int64_t *out)
 static void read_usage(cx_import_record *r, cx_str text)
 {
     for (size_t at = 0; at < text.size;) {
-        cx_str line = line_at(text, &at);
+        cx_str line = aider_line_at(text, &at);
         int64_t sent = 0, received = 0;
         if (!cx_str_starts(line, CX_STR("Tokens: ")) || !count_before(line, " sent", &sent) ||
             !count_before(line, " received", &received))
@@ -206,11 +148,11 @@ static cx_str model_in(cx_str text)
 {
     static const char *const marks[] = {"Main model: ", "Model: "};
     for (size_t at = 0; at < text.size;) {
-        cx_str line = line_at(text, &at);
+        cx_str line = aider_line_at(text, &at);
         for (size_t i = 0; i < CX_COUNT_OF(marks); i++) {
             if (!cx_str_starts(line, cx_str_z(marks[i])))
                 continue;
-            cx_str name = after(line, marks[i]);
+            cx_str name = aider_after(line, marks[i]);
             const char *end = name.size == 0 ? NULL : memchr(name.data, ' ', name.size);
             return end == NULL ? name : cx_str_from(name.data, (size_t)(end - name.data));
         }
@@ -234,69 +176,143 @@ static cx_status make_raw(cx_import_sink *sink, const block *b, cx_str text, cx_
     return cx_json_list_end_object(&list, *out, err);
 }
 
-static cx_status end_block(cx_import_sink *sink, block *b, cx_err *err)
+/* A block of a history, in its place. */
+typedef struct history {
+    cx_import_sink *sink;
+    const cx_import_window *window; /* NULL = all of it */
+    bool ended;
+    uint32_t conversations; /* of the files before */
+    uint64_t lines;
+    cx_import_reading at;
+    block *b;
+    uint64_t index; /* of the block, as a record */
+    bool goes_on;   /* its beginning was not read */
+    uint32_t conversation;
+    bool has_time; /* the time that it has without one of its own */
+    int64_t t_ns;
+} history;
+
+static void describe_block(cx_import_record *r, const history *h, cx_str text)
 {
-    aider_state *state = sink->state;
-    cx_json *raw = NULL;
-    cx_str role = {NULL, 0}, text = cx_buf_str(&b->text);
-    CX_TRY(cx_buf_check(&b->text, err));
-    if (b->kind == LINE_BLANK) {
-        cx_buf_clear(&b->text);
-        return CX_SUCCESS;
-    }
-    while (text.size != 0 && text.data[text.size - 1] == '\n')
-        text.size--;
-    CX_TRY(make_raw(sink, b, text, &raw, err));
-    text = CX_JSON_GET_STR(raw, "text");
-    if (b->kind == LINE_START && state->turns.file_seen == sink->file + 1)
-        CX_TRY(cx_import_turns_open(sink, &state->turns, err));
-    cx_import_record *r = cx_import_turn_begin(sink, &state->turns, raw);
-    r->content = CX_JSON_GET(raw, "text");
-    cx_import_turn_follow(r, &state->turns);
-    if (b->kind == LINE_USER || b->kind == LINE_SAID) {
-        role = b->kind == LINE_USER ? CX_STR("user") : CX_STR("assistant");
-    } else {
+    const line_kind kind = h->b->kind;
+    r->content = CX_JSON_GET(r->raw, "text");
+    r->index = h->index;
+    r->time_known = h->window != NULL && h->has_time;
+    r->t_ns = h->t_ns;
+    if (kind == LINE_START || kind == LINE_PRINTED) {
         r->agent = CX_STR("harness");
-        r->kind = b->kind == LINE_START ? CX_KIND_STATE : CX_KIND_OBSERVE;
+        r->kind = kind == LINE_START ? CX_KIND_STATE : CX_KIND_OBSERVE;
         r->fork = CX_IMPORT_FORK_OBSERVATION;
     }
-    if (b->kind == LINE_START)
+    if (kind == LINE_START)
         cx_import_set_iso(r, r->content);
-    if (b->kind == LINE_PRINTED) {
+    if (kind == LINE_PRINTED) {
         read_usage(r, text);
         r->model = model_in(text);
     }
-    cx_status status =
-        cx_import_turn_end(sink, &state->turns, aider_content, raw, role, CX_STR("aider"), err);
-    b->kind = LINE_BLANK;
-    cx_buf_clear(&b->text);
-    return status;
+}
+
+static bool is_outside(const history *h)
+{
+    return h->b->kind == LINE_BLANK ||
+           (h->window != NULL && (h->index < h->window->from || h->index >= h->window->until));
+}
+
+static cx_status import_block(history *h, cx_str text, cx_err *err)
+{
+    cx_import_sink *sink = h->sink;
+    aider_state *state = sink->state;
+    cx_json *raw = NULL;
+    const cx_str role = h->b->kind == LINE_USER   ? CX_STR("user")
+                        : h->b->kind == LINE_SAID ? CX_STR("assistant")
+                                                  : (cx_str){NULL, 0};
+    CX_TRY(make_raw(sink, h->b, text, &raw, err));
+    CX_TRY(cx_import_turns_go_to(sink, &state->turns, h->conversations + h->conversation, err));
+    cx_import_record *r = cx_import_turn_begin(sink, &state->turns, raw);
+    describe_block(r, h, CX_JSON_GET_STR(raw, "text"));
+    cx_import_turn_follow(r, &state->turns);
+    return cx_import_turn_end(sink, &state->turns, aider_content, raw, role, CX_STR("aider"), err);
+}
+
+static cx_status end_block(history *h, cx_err *err)
+{
+    cx_str text = cx_buf_str(&h->b->text);
+    CX_TRY(cx_buf_check(&h->b->text, err));
+    while (text.size != 0 && text.data[text.size - 1] == '\n')
+        text.size--;
+    if (!is_outside(h) && (!h->goes_on || text.size != 0))
+        CX_TRY(import_block(h, text, err));
+    cx_buf_clear(&h->b->text);
+    return CX_SUCCESS;
+}
+
+/* The block that is open where the reader is; its text follows. */
+static void begin_block(history *h, bool goes_on)
+{
+    const cx_import_reading *first = h->window == NULL ? NULL : &h->window->end->reading[h->ended];
+    h->b->kind = (line_kind)h->at.kind;
+    h->b->line = (size_t)h->lines + goes_on;
+    h->index = h->at.records - 1;
+    h->goes_on = goes_on;
+    h->conversation = (uint32_t)h->at.conversations;
+    h->has_time = h->at.has_time || (first != NULL && first->has_first);
+    h->t_ns = h->at.has_time ? h->at.t_ns : h->has_time ? first->first_ns : 0;
+}
+
+/* After what was erased, a block goes on that began before it. */
+static cx_status go_to(history *h, const cx_import_place *place, cx_err *err)
+{
+    h->at = place->reading[h->ended];
+    h->lines = place->lines;
+    if (h->b->kind != LINE_BLANK && h->b->kind == (line_kind)h->at.kind &&
+        h->index == h->at.records - 1)
+        return CX_SUCCESS;
+    CX_TRY(end_block(h, err));
+    begin_block(h, true);
+    return CX_SUCCESS;
+}
+
+static cx_status read_lines(history *h, cx_str text, cx_err *err)
+{
+    for (size_t at = 0; at < text.size;) {
+        const cx_str line = aider_line_at(text, &at);
+        const line_facts facts = aider_facts(line);
+        cx_import_reading next = h->at;
+        const bool begins = aider_step(&next, &facts, line, h->ended);
+        h->lines++;
+        if (begins) {
+            CX_TRY(end_block(h, err));
+            h->at = next;
+            begin_block(h, false);
+        }
+        h->at = next;
+        if (is_outside(h))
+            continue;
+        cx_buf_add_str(&h->b->text, aider_said(line, (line_kind)next.kind));
+        cx_buf_add_byte(&h->b->text, '\n');
+    }
+    return CX_SUCCESS;
 }
 
 static cx_status read_history(cx_import_sink *sink, cx_str text, block *b, cx_err *err)
 {
-    const bool ended = has_ends(text);
-    bool fenced = false;
-    size_t number = 0;
-    for (size_t at = 0; at < text.size;) {
-        cx_str said, line = line_at(text, &at);
-        line_kind kind = kind_of(line, fenced, ended, &said);
-        number++;
-        if (kind == LINE_SAID && cx_str_starts(line, CX_STR("```")))
-            fenced = !fenced;
-        else if (kind == LINE_USER || kind == LINE_START)
-            fenced = false;
-        if (kind == LINE_BLANK && b->kind == LINE_SAID)
-            kind = LINE_SAID; /* a paragraph ends, not the answer */
-        if (kind != b->kind) {
-            CX_TRY(end_block(sink, b, err));
-            b->kind = kind;
-            b->line = number;
-        }
-        cx_buf_add_str(&b->text, said);
-        cx_buf_add_byte(&b->text, '\n');
+    const aider_state *state = sink->state;
+    const cx_import_window *window =
+        sink->options->windows == NULL ? NULL : &sink->options->windows[sink->file];
+    history h = {.sink = sink,
+                 .window = window,
+                 .ended = window == NULL ? has_ends(text) : window->end->own_ends,
+                 .conversations = state->turns.conversations,
+                 .b = b};
+    if (window == NULL)
+        CX_TRY(read_lines(&h, text, err));
+    for (size_t i = 0; window != NULL && i < window->segment_count; i++) {
+        const size_t from = window->segments[i].at;
+        const size_t end = i + 1 < window->segment_count ? window->segments[i + 1].at : text.size;
+        CX_TRY(go_to(&h, &window->segments[i].place, err));
+        CX_TRY(read_lines(&h, cx_str_from(text.data + from, end - from), err));
     }
-    return end_block(sink, b, err);
+    return end_block(&h, err);
 }
 
 /* `# TIME`, then the lines of a prompt after `+`. */
@@ -325,14 +341,14 @@ static cx_status read_prompts(cx_import_sink *sink, cx_str text, block *b, cx_er
     cx_str time = {NULL, 0};
     size_t number = 0;
     for (size_t at = 0; at < text.size;) {
-        cx_str line = line_at(text, &at);
+        cx_str line = aider_line_at(text, &at);
         number++;
         if (cx_str_starts(line, CX_STR("# "))) {
             CX_TRY(import_prompt(sink, b, time, err));
-            time = trimmed(after(line, "# "));
+            time = aider_trimmed(aider_after(line, "# "));
             b->line = number;
         } else if (cx_str_starts(line, CX_STR("+"))) {
-            cx_buf_add_str(&b->text, after(line, "+"));
+            cx_buf_add_str(&b->text, aider_after(line, "+"));
             cx_buf_add_byte(&b->text, '\n');
         }
     }
@@ -344,12 +360,12 @@ static bool is_prompts(cx_str text)
     size_t at = 0;
     int64_t time;
     while (at < text.size) {
-        cx_str line = line_at(text, &at);
+        cx_str line = aider_line_at(text, &at);
         if (line.size == 0)
             continue;
         return cx_str_starts(line, CX_STR("# ")) &&
-               cx_import_time_iso(trimmed(after(line, "# ")), &time) && at < text.size &&
-               text.data[at] == '+';
+               cx_import_time_iso(aider_trimmed(aider_after(line, "# ")), &time) &&
+               at < text.size && text.data[at] == '+';
     }
     return false;
 }
@@ -358,8 +374,9 @@ static cx_status aider_text(cx_import_sink *sink, cx_str text, cx_err *err)
 {
     block b = {.kind = LINE_BLANK};
     cx_buf_init(&b.text, sink->options->alloc);
-    cx_status status =
-        is_prompts(text) ? read_prompts(sink, text, &b, err) : read_history(sink, text, &b, err);
+    cx_status status = sink->options->windows == NULL && is_prompts(text)
+                           ? read_prompts(sink, text, &b, err)
+                           : read_history(sink, text, &b, err);
     cx_buf_done(&b.text);
     return status;
 }
@@ -372,11 +389,11 @@ static void aider_done(cx_import_sink *sink)
 
 static int aider_detect(cx_bytes head, const cx_json *record)
 {
-    static const char started[] = "\n" STARTED;
+    static const char started[] = "\n" AIDER_STARTED;
     if (record != NULL || head.size == 0)
         return 0;
     cx_str text = cx_bytes_str(head);
-    bool found = cx_str_starts(text, CX_STR(STARTED)) ||
+    bool found = cx_str_starts(text, CX_STR(AIDER_STARTED)) ||
                  memmem(text.data, text.size, started, sizeof started - 1) != NULL;
     return found || is_prompts(text) ? 80 : 0;
 }
@@ -384,6 +401,7 @@ static int aider_detect(cx_bytes head, const cx_json *record)
 const cx_import_format cx_import_aider = {
     .info = {"aider", "Aider chat histories",
              ".aider.chat.history.md (Markdown), or .aider.input.history", false},
+    .places = true,
     .state_size = sizeof(aider_state),
     .text = aider_text,
     .content = aider_content,
