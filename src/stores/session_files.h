@@ -7,7 +7,7 @@
 
 #include "import/api.h"
 #include "stores/session_index.h"
-#include "stores/session_places.h"
+#include "stores/session_items.h"
 #include "stores/session_told.h"
 
 /* Memory is the arena's that it was found with. */
@@ -24,7 +24,7 @@ typedef struct cx_session_files {
     size_t piece_count;
     /* Of one document: where its records are, once they were counted (session_part.h); NULL = it
      * has no parts. */
-    const cx_session_places *places;
+    const cx_session_items *items_at;
     /* Of lines whose format asks for it: what they tell again; likewise. */
     const cx_session_told *told;
     bool placed; /* these were looked for */

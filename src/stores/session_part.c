@@ -31,7 +31,7 @@ bool cx_session_files_have_parts(const cx_session_files *files)
 {
     const char *format = cx_recorded_session_format_name(files->items[0]->format);
     if (is_document(files))
-        return cx_import_has_items(format) && (!files->placed || files->places != NULL);
+        return cx_import_has_items(format) && (!files->placed || files->items_at != NULL);
     return cx_import_has_windows(format) &&
            (files->told != NULL || !files->placed || files->joined || !cx_import_asks(format));
 }
@@ -39,7 +39,7 @@ bool cx_session_files_have_parts(const cx_session_files *files)
 uint64_t cx_session_files_lines(const cx_session_files *files)
 {
     if (is_document(files))
-        return files->places == NULL ? 0 : files->places->items;
+        return files->items_at == NULL ? 0 : files->items_at->items;
     return files->joined ? files->line_count : files->items[0]->lines;
 }
 
@@ -243,8 +243,8 @@ cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_aren
     window w = {.home = home, .files = files, .file = files->items[0], .arena = arena};
     if (is_document(files)) {
         files->placed = true;
-        return cx_session_places_open(home, w.file, CX_SESSION_PART_BYTES_MAX, false, arena,
-                                      &files->places, err);
+        return cx_session_items_open(home, w.file, CX_SESSION_PART_BYTES_MAX, false, arena,
+                                     &files->items_at, err);
     }
     if (files->joined)
         return CX_SUCCESS;
@@ -394,21 +394,21 @@ static cx_status add_documents(const window *w, uint64_t from, cx_import_window 
 
 static cx_status add_records(const window *w, uint64_t from, cx_import_window *out, cx_err *err)
 {
-    const cx_session_places *places = w->files->places;
+    const cx_session_items *items = w->files->items_at;
     uint64_t before = from < CX_SESSION_PART_BEFORE ? from : CX_SESSION_PART_BEFORE;
     *out = (cx_import_window){
         .from = from, .after_ns = INT64_MIN, .until_ns = INT64_MAX, .items = true};
     out->until =
-        places->items - from > CX_SESSION_PART_LINES ? from + CX_SESSION_PART_LINES : places->items;
-    while (before != 0 && cx_session_places_size(places, from - before, from) > BEFORE_BYTES_MAX)
+        items->items - from > CX_SESSION_PART_LINES ? from + CX_SESSION_PART_LINES : items->items;
+    while (before != 0 && cx_session_items_size(items, from - before, from) > BEFORE_BYTES_MAX)
         before /= 2;
     out->line = from - before;
-    if (cx_session_places_size(places, out->line, out->until) > w->max_bytes)
+    if (cx_session_items_size(items, out->line, out->until) > w->max_bytes)
         return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", CX_NO_OFFSET,
                           "the part has more than %zu bytes", w->max_bytes);
-    CX_TRY(cx_session_places_rest(w->home, w->file, places, w->rest, err));
+    CX_TRY(cx_session_items_rest(w->home, w->file, items, w->rest, err));
     out->rest = cx_buf_str(w->rest);
-    return cx_session_places_read(w->home, w->file, places, out->line, out->until, w->out, err);
+    return cx_session_items_read(w->home, w->file, items, out->line, out->until, w->out, err);
 }
 
 /* --- those of subagents ----------------------------------------------------------------------- */
@@ -555,20 +555,20 @@ static cx_status find_document(const window *w, cx_str id, uint64_t *out_line, b
 static cx_status find_item(const window *w, cx_str id, uint64_t *out_line, bool *out_found,
                            cx_err *err)
 {
-    const cx_session_places *places = w->files->places;
+    const cx_session_items *items = w->files->items_at;
     cx_buf lines;
     cx_status status = CX_SUCCESS;
-    if (places == NULL || w->file->format != CX_SESSION_GEMINI_CLI)
+    if (items == NULL || w->file->format != CX_SESSION_GEMINI_CLI)
         return CX_SUCCESS;
     cx_buf_init(&lines, cx_alloc_default());
     *out_found = false;
-    for (uint64_t at = 0; at < places->items && !*out_found && !cx_failed(status);
+    for (uint64_t at = 0; at < items->items && !*out_found && !cx_failed(status);
          at += FOUND_AT_ONCE) {
-        const uint64_t left = places->items - at;
+        const uint64_t left = items->items - at;
         cx_buf_clear(&lines);
-        status = cx_session_places_read(w->home, w->file, places, at,
-                                        left < FOUND_AT_ONCE ? places->items : at + FOUND_AT_ONCE,
-                                        &lines, err);
+        status = cx_session_items_read(w->home, w->file, items, at,
+                                       left < FOUND_AT_ONCE ? items->items : at + FOUND_AT_ONCE,
+                                       &lines, err);
         find_in_lines(w, cx_buf_str(&lines), at, id, out_line, out_found);
     }
     cx_buf_done(&lines);
@@ -584,8 +584,8 @@ static cx_status find_item_again(const window *w, cx_str id, uint64_t *out_line,
     cx_err why = {0};
     cx_status status = find_item(w, id, out_line, out_found, &why);
     if (status.code == CX_E_CONFLICT) {
-        CX_TRY(cx_session_places_open(w->home, w->file, CX_SESSION_PART_BYTES_MAX, true, w->arena,
-                                      &again.places, err));
+        CX_TRY(cx_session_items_open(w->home, w->file, CX_SESSION_PART_BYTES_MAX, true, w->arena,
+                                     &again.items_at, err));
         other.files = &again;
         return find_item(&other, id, out_line, out_found, err);
     }
@@ -709,8 +709,8 @@ static cx_status gather_again(part *p, cx_session_files *files, gathered *g,
                               cx_session_times *out_times, cx_err *err)
 {
     *files = *p->files;
-    CX_TRY(cx_session_places_open(p->home, files->items[0], CX_SESSION_PART_BYTES_MAX, true,
-                                  &p->arena, &files->places, err));
+    CX_TRY(cx_session_items_open(p->home, files->items[0], CX_SESSION_PART_BYTES_MAX, true,
+                                 &p->arena, &files->items_at, err));
     p->files = files;
     CX_TRY(check_part(files, p->from, err));
     return gather_part(p, g, out_times, err);

@@ -30,7 +30,7 @@ bool cx_session_files_have_parts(const cx_session_files *files);
 /* How many lines it has, once they were counted. */
 uint64_t cx_session_files_lines(const cx_session_files *files);
 /* Sets items[0]->lines where the archive does not say them (P4), and finds the places of a document
- * (session_places.h); for the calls that follow.  Memory is the arena's. */
+ * (session_items.h); for the calls that follow.  Memory is the arena's. */
 CX_RESULT cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,
                                  cx_err *err);
 

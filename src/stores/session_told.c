@@ -7,7 +7,7 @@
 
 #include "base/api.h"
 #include "crypto/api.h"
-#include "stores/session_places.h"
+#include "stores/session_items.h"
 
 #define FORMAT "cortex-session-told-1"
 #define ID_SIZE 16
@@ -124,7 +124,7 @@ static bool answer(void *arg, uint64_t line, uint32_t question, char space, cx_s
 
 static void begin_text(cx_buf *text)
 {
-    for (size_t i = 0; i < CX_SESSION_PLACES_HEAD; i++)
+    for (size_t i = 0; i < CX_SESSION_ITEMS_HEAD; i++)
         cx_buf_add_byte(text, '0');
 }
 
@@ -155,7 +155,7 @@ static void save_rows(const telling *t)
         !cx_failed(cx_json_write(&text, &value, CX_JSON_PY_COMPACT, NULL))) {
         cx_buf_add_byte(&text, '\n');
         cx_buf_add(&text, t->rows.data, t->rows.size);
-        cx_session_places_save(t->home, t->session->id, "", &text);
+        cx_session_items_save(t->home, t->session->id, "", &text);
     }
     cx_buf_done(&text);
     cx_arena_done(&arena);
@@ -178,7 +178,7 @@ static void save(telling *t)
     cx_buf_printf(&text, "%llu\n", (unsigned long long)t->lines);
     if (t->ids.count != 0)
         cx_buf_add(&text, t->ids.items, t->ids.count * sizeof *t->ids.items);
-    cx_session_places_save(t->home, t->session->id, CX_SESSION_TOLD_IDS, &text);
+    cx_session_items_save(t->home, t->session->id, CX_SESSION_TOLD_IDS, &text);
     cx_buf_done(&text);
     save_rows(t);
 }
@@ -207,7 +207,7 @@ static bool load_rows(telling *t, cx_arena *scratch)
     cx_json root;
     uint64_t seq = 0, number = 0;
     cx_buf_init(&text, cx_alloc_default());
-    bool loaded = cx_session_places_load(t->home, t->session->id, "", &text, &rest) &&
+    bool loaded = cx_session_items_load(t->home, t->session->id, "", &text, &rest) &&
                   cut_line(&rest, &line) &&
                   !cx_failed(cx_json_parse_text(line, scratch, &root, NULL)) &&
                   cx_str_is(CX_JSON_GET_STR(&root, "format"), FORMAT) &&
@@ -235,7 +235,7 @@ static bool load_ids(telling *t)
     (void)snprintf(lines, sizeof lines, "%llu", (unsigned long long)t->lines);
     cx_buf_init(&text, cx_alloc_default());
     bool loaded =
-        cx_session_places_load(t->home, t->session->id, CX_SESSION_TOLD_IDS, &text, &rest) &&
+        cx_session_items_load(t->home, t->session->id, CX_SESSION_TOLD_IDS, &text, &rest) &&
         cut_line(&rest, &line) && cx_str_is(line, lines) && rest.size % ID_SIZE == 0;
     const size_t count = loaded ? rest.size / ID_SIZE : 0;
     loaded = loaded && cx_vec_reserve(&t->ids, count + 1, cx_alloc_default());

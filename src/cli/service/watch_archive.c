@@ -683,7 +683,7 @@ static cx_status make_places(cx_watch *w, const cx_recorded_session *session, cx
     cx_arena_done(&arena);
     if (!cx_failed(status) && before.generation-- != 0) {
         cx_recorded_session_name(&before);
-        cx_session_places_remove(w->home, before.id);
+        cx_session_items_remove(w->home, before.id);
     }
     return status;
 }

@@ -1,7 +1,7 @@
 /*
- * session_places.c - makes, keeps and reads places in documents (invariants: session_places.h).
+ * session_items.c - makes, keeps and reads places in documents (invariants: session_items.h).
  */
-#include "stores/session_places.h"
+#include "stores/session_items.h"
 
 #include "base/api.h"
 #include "crypto/api.h"
@@ -27,7 +27,7 @@ static cx_str path_of(cx_home *home, const uint8_t *id, const char *ending, cx_a
                            ending);
 }
 
-void cx_session_places_remove(cx_home *home, const uint8_t *id)
+void cx_session_items_remove(cx_home *home, const uint8_t *id)
 {
     static const char *const endings[] = {"", CX_SESSION_TOLD_IDS};
     const cx_io *io = cx_home_io(home);
@@ -47,17 +47,17 @@ static void digest_text(cx_str text, char hex[HEX_SIZE])
     cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
 }
 
-void cx_session_places_save(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text)
+void cx_session_items_save(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text)
 {
     cx_arena arena;
-    CX_ASSERT(text->failed || text->size >= CX_SESSION_PLACES_HEAD);
+    CX_ASSERT(text->failed || text->size >= CX_SESSION_ITEMS_HEAD);
     cx_arena_init(&arena, cx_alloc_default(), 0);
     const cx_str folder = cx_arena_printf(&arena, "%s/" FOLDER, cx_home_path(home));
     const cx_str path = path_of(home, id, ending, &arena);
     if (folder.data != NULL && path.data != NULL && !text->failed && text->size <= FILE_BYTES_MAX &&
         !cx_failed(cx_path_make_folders(folder.data, NULL))) {
-        digest_text(cx_str_from((const char *)text->data + CX_SESSION_PLACES_HEAD,
-                                text->size - CX_SESSION_PLACES_HEAD),
+        digest_text(cx_str_from((const char *)text->data + CX_SESSION_ITEMS_HEAD,
+                                text->size - CX_SESSION_ITEMS_HEAD),
                     (char *)text->data);
         text->data[HEX_SIZE] = '\n';
         cx_status written =
@@ -67,8 +67,8 @@ void cx_session_places_save(cx_home *home, const uint8_t *id, const char *ending
     cx_arena_done(&arena);
 }
 
-bool cx_session_places_load(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text,
-                            cx_str *out)
+bool cx_session_items_load(cx_home *home, const uint8_t *id, const char *ending, cx_buf *text,
+                           cx_str *out)
 {
     char hex[HEX_SIZE];
     cx_arena arena;
@@ -77,10 +77,10 @@ bool cx_session_places_load(cx_home *home, const uint8_t *id, const char *ending
     const bool there = path.data != NULL && !cx_failed(cx_io_read_file(cx_home_io(home), path.data,
                                                                        FILE_BYTES_MAX, text, NULL));
     cx_arena_done(&arena);
-    if (!there || text->size < CX_SESSION_PLACES_HEAD || text->data[HEX_SIZE] != '\n')
+    if (!there || text->size < CX_SESSION_ITEMS_HEAD || text->data[HEX_SIZE] != '\n')
         return false;
-    *out = cx_str_from((const char *)text->data + CX_SESSION_PLACES_HEAD,
-                       text->size - CX_SESSION_PLACES_HEAD);
+    *out = cx_str_from((const char *)text->data + CX_SESSION_ITEMS_HEAD,
+                       text->size - CX_SESSION_ITEMS_HEAD);
     digest_text(*out, hex);
     return memcmp(hex, text->data, HEX_SIZE) == 0;
 }
@@ -92,7 +92,7 @@ static cx_str hex_of(const cx_recorded_session *session, cx_arena *arena)
     return cx_arena_copy_str(arena, cx_str_from(hex, sizeof hex));
 }
 
-static cx_status write_text(const cx_session_places *p, const cx_recorded_session *session,
+static cx_status write_text(const cx_session_items *p, const cx_recorded_session *session,
                             uint64_t seq, cx_arena *arena, cx_buf *out, cx_err *err)
 {
     cx_json value;
@@ -120,13 +120,13 @@ static cx_status write_text(const cx_session_places *p, const cx_recorded_sessio
     cx_json_list_put(&root, CX_STR("session"), cx_json_make_str(id));
     cx_json_put_uint(&root, "stride", STRIDE);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
-    for (size_t i = 0; i < CX_SESSION_PLACES_HEAD; i++)
+    for (size_t i = 0; i < CX_SESSION_ITEMS_HEAD; i++)
         cx_buf_add_byte(out, '0');
     CX_TRY(cx_json_write(out, &value, CX_JSON_PY_COMPACT, err));
     return cx_buf_check(out, err);
 }
 
-static void save(cx_home *home, const cx_session_places *p, const cx_recorded_session *session,
+static void save(cx_home *home, const cx_session_items *p, const cx_recorded_session *session,
                  uint64_t seq)
 {
     cx_arena arena;
@@ -134,7 +134,7 @@ static void save(cx_home *home, const cx_session_places *p, const cx_recorded_se
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_buf_init(&text, cx_alloc_default());
     if (!cx_failed(write_text(p, session, seq, &arena, &text, NULL)))
-        cx_session_places_save(home, session->id, "", &text);
+        cx_session_items_save(home, session->id, "", &text);
     cx_buf_done(&text);
     cx_arena_done(&arena);
 }
@@ -162,7 +162,7 @@ static size_t chunks_of(uint64_t bytes)
     return (size_t)((bytes + CHUNK - 1) / CHUNK);
 }
 
-static bool load_rows(cx_session_places *p, const cx_json *list, cx_arena *arena)
+static bool load_rows(cx_session_items *p, const cx_json *list, cx_arena *arena)
 {
     uint64_t *rows = CX_ARENA_ARRAY(arena, uint64_t, p->row_count + 1);
     if (list == NULL || list->count != p->row_count || rows == NULL)
@@ -175,7 +175,7 @@ static bool load_rows(cx_session_places *p, const cx_json *list, cx_arena *arena
     return true;
 }
 
-static bool load_chunks(cx_session_places *p, const cx_json *list, cx_arena *arena)
+static bool load_chunks(cx_session_items *p, const cx_json *list, cx_arena *arena)
 {
     cx_digest *chunks = CX_ARENA_ARRAY(arena, cx_digest, p->chunk_count + 1);
     if (list == NULL || list->count != p->chunk_count || chunks == NULL)
@@ -188,7 +188,7 @@ static bool load_chunks(cx_session_places *p, const cx_json *list, cx_arena *are
     return true;
 }
 
-static bool load_text(cx_session_places *p, const cx_recorded_session *session, uint64_t seq,
+static bool load_text(cx_session_items *p, const cx_recorded_session *session, uint64_t seq,
                       cx_str text, cx_arena *scratch, cx_arena *arena)
 {
     cx_json root;
@@ -208,14 +208,14 @@ static bool load_text(cx_session_places *p, const cx_recorded_session *session, 
 }
 
 static bool load(cx_home *home, const cx_recorded_session *session, uint64_t seq,
-                 cx_session_places *p, cx_arena *arena)
+                 cx_session_items *p, cx_arena *arena)
 {
     cx_arena scratch;
     cx_buf text;
     cx_arena_init(&scratch, cx_alloc_default(), 0);
     cx_buf_init(&text, cx_alloc_default());
     cx_str read;
-    bool loaded = cx_session_places_load(home, session->id, "", &text, &read) &&
+    bool loaded = cx_session_items_load(home, session->id, "", &text, &read) &&
                   load_text(p, session, seq, read, &scratch, arena);
     cx_buf_done(&text);
     cx_arena_done(&scratch);
@@ -242,13 +242,13 @@ static cx_status note_item(void *arg, size_t begin, cx_err *err)
 }
 
 static cx_status keep(const making *m, cx_bytes document, const cx_import_items *items,
-                      cx_session_places *p, cx_arena *arena, cx_err *err)
+                      cx_session_items *p, cx_arena *arena, cx_err *err)
 {
-    *p = (cx_session_places){.begin = items->begin,
-                             .end = items->end,
-                             .items = items->count,
-                             .row_count = m->rows.count,
-                             .chunk_count = chunks_of(document.size)};
+    *p = (cx_session_items){.begin = items->begin,
+                            .end = items->end,
+                            .items = items->count,
+                            .row_count = m->rows.count,
+                            .chunk_count = chunks_of(document.size)};
     uint64_t *rows = CX_ARENA_ARRAY(arena, uint64_t, p->row_count + 1);
     cx_digest *chunks = CX_ARENA_ARRAY(arena, cx_digest, p->chunk_count + 1);
     if (rows == NULL || chunks == NULL)
@@ -265,7 +265,7 @@ static cx_status keep(const making *m, cx_bytes document, const cx_import_items 
 }
 
 /* *out_made is false when it has none. */
-static cx_status make(cx_home *home, const cx_recorded_session *session, cx_session_places *p,
+static cx_status make(cx_home *home, const cx_recorded_session *session, cx_session_items *p,
                       cx_arena *arena, bool *out_made, cx_err *err)
 {
     making m = {.items = 0};
@@ -299,7 +299,7 @@ static cx_status make(cx_home *home, const cx_recorded_session *session, cx_sess
 typedef struct chunks {
     cx_home *home;
     const cx_recorded_session *session;
-    const cx_session_places *places;
+    const cx_session_items *places;
     cx_session_piece piece;
     cx_buf bytes;
     uint64_t begin;      /* of the bytes in the document */
@@ -307,7 +307,7 @@ typedef struct chunks {
 } chunks;
 
 static void chunks_init(chunks *c, cx_home *home, const cx_recorded_session *session,
-                        const cx_session_places *places)
+                        const cx_session_items *places)
 {
     *c = (chunks){.home = home, .session = session, .places = places};
     cx_buf_init(&c->bytes, cx_alloc_default());
@@ -387,7 +387,7 @@ static cx_str text_of(const chunks *c, uint64_t from, uint64_t until, bool *out_
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-uint64_t cx_session_places_size(const cx_session_places *p, uint64_t from, uint64_t until)
+uint64_t cx_session_items_size(const cx_session_items *p, uint64_t from, uint64_t until)
 {
     const size_t last = rows_of(until);
     const uint64_t end = last < p->row_count ? p->rows[last] : p->end;
@@ -420,7 +420,7 @@ static bool cut_comma(cx_str *text)
 static cx_status add_row(const chunks *c, size_t row, uint64_t from, uint64_t until, cx_buf *list,
                          cx_buf *out, cx_err *err)
 {
-    const cx_session_places *p = c->places;
+    const cx_session_items *p = c->places;
     const bool is_last = row + 1 == p->row_count;
     const uint64_t first = (uint64_t)row * STRIDE;
     const uint64_t count = is_last ? p->items - first : STRIDE;
@@ -450,9 +450,9 @@ static cx_status add_row(const chunks *c, size_t row, uint64_t from, uint64_t un
     return cx_buf_check(out, err);
 }
 
-cx_status cx_session_places_read(cx_home *home, const cx_recorded_session *session,
-                                 const cx_session_places *places, uint64_t from, uint64_t until,
-                                 cx_buf *out, cx_err *err)
+cx_status cx_session_items_read(cx_home *home, const cx_recorded_session *session,
+                                const cx_session_items *places, uint64_t from, uint64_t until,
+                                cx_buf *out, cx_err *err)
 {
     const size_t last = rows_of(until), before = out->size;
     chunks c;
@@ -486,8 +486,8 @@ static cx_status add_rest(chunks *c, uint64_t from, uint64_t until, cx_buf *out,
     return cx_buf_check(out, err);
 }
 
-cx_status cx_session_places_rest(cx_home *home, const cx_recorded_session *session,
-                                 const cx_session_places *places, cx_buf *out, cx_err *err)
+cx_status cx_session_items_rest(cx_home *home, const cx_recorded_session *session,
+                                const cx_session_items *places, cx_buf *out, cx_err *err)
 {
     const size_t before = out->size;
     chunks c;
@@ -521,7 +521,7 @@ static cx_status is_gone(cx_home *home, const cx_recorded_session *session,
 
 static cx_status check_begin(chunks *c, cx_err *err)
 {
-    const cx_session_places *p = c->places;
+    const cx_session_items *p = c->places;
     const uint64_t first = p->row_count == 0 ? p->end - 1 : p->rows[0];
     bool erased;
     CX_TRY(read_chunks(c, p->begin, first + 1, err));
@@ -534,7 +534,7 @@ static cx_status check_begin(chunks *c, cx_err *err)
 
 /* The first and the last records are where the list begins and ends. */
 static cx_status check_ends(cx_home *home, const cx_recorded_session *session,
-                            const cx_session_places *p, cx_err *err)
+                            const cx_session_items *p, cx_err *err)
 {
     cx_buf lines;
     chunks c;
@@ -543,16 +543,16 @@ static cx_status check_ends(cx_home *home, const cx_recorded_session *session,
     chunks_done(&c);
     cx_buf_init(&lines, cx_alloc_default());
     if (!cx_failed(status) && p->items != 0)
-        status = cx_session_places_read(home, session, p, p->items - 1, p->items, &lines, err);
+        status = cx_session_items_read(home, session, p, p->items - 1, p->items, &lines, err);
     cx_buf_done(&lines);
     return status;
 }
 
-cx_status cx_session_places_open(cx_home *home, const cx_recorded_session *session,
-                                 size_t max_bytes, bool again, cx_arena *arena,
-                                 const cx_session_places **out, cx_err *err)
+cx_status cx_session_items_open(cx_home *home, const cx_recorded_session *session, size_t max_bytes,
+                                bool again, cx_arena *arena, const cx_session_items **out,
+                                cx_err *err)
 {
-    cx_session_places *places = CX_ARENA_NEW(arena, cx_session_places);
+    cx_session_items *places = CX_ARENA_NEW(arena, cx_session_items);
     cx_session_piece first;
     bool made = false, gone;
     *out = NULL;
@@ -562,7 +562,7 @@ cx_status cx_session_places_open(cx_home *home, const cx_recorded_session *sessi
         return CX_SUCCESS;
     CX_TRY(cx_recorder_session_piece(home, session, 0, &first, err));
     CX_TRY(is_gone(home, session, &first, &gone, err));
-    *places = (cx_session_places){.items = 0};
+    *places = (cx_session_items){.items = 0};
     if (!again && !gone && load(home, session, first.seq, places, arena)) {
         cx_status status = check_ends(home, session, places, err);
         if (status.code != CX_E_CONFLICT) {
@@ -572,7 +572,7 @@ cx_status cx_session_places_open(cx_home *home, const cx_recorded_session *sessi
     }
     CX_TRY(make(home, session, places, arena, &made, err));
     if (!made) {
-        cx_session_places_remove(home, session->id);
+        cx_session_items_remove(home, session->id);
         return CX_SUCCESS;
     }
     if (session->offset >= KEPT_FROM_BYTES)
