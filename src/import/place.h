@@ -19,6 +19,8 @@
  * and a line with a time is not longer. */
 #define CX_IMPORT_LINE_HEAD 64
 #define CX_IMPORT_LINE_TAIL 3
+/* Kinds of blocks, with none. */
+#define CX_IMPORT_BLOCK_KINDS 5
 
 typedef struct cx_import_reading {
     bool fenced;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/api.h"
+#include "stores/session_place.h"
 
 #define ENDING ".jsonl"
 
@@ -438,7 +439,8 @@ cx_status cx_session_files_find(cx_home *home, cx_str name, cx_arena *arena, cx_
     return joined ? find_lines(out, arena, err) : CX_SUCCESS;
 }
 
-/* All bytes of the files, concatenated, and where each begins. */
+/* All bytes of the files, concatenated, and where each begins; of a text with gaps, where it goes
+ * on after them. */
 cx_status cx_session_files_import(cx_home *home, const cx_session_files *files, size_t max_bytes,
                                   const cx_import_options *options, cx_import_write write,
                                   void *write_arg, cx_import_summary *summary, uint64_t *out_erased,
@@ -447,6 +449,7 @@ cx_status cx_session_files_import(cx_home *home, const cx_session_files *files, 
     const cx_alloc *alloc = options->alloc != NULL ? options->alloc : cx_alloc_default();
     cx_arena arena;
     cx_buf all, text;
+    cx_session_gaps gaps;
     uint64_t erased = 0;
     cx_status status = CX_SUCCESS;
     cx_arena_init(&arena, alloc, 0);
@@ -474,9 +477,18 @@ cx_status cx_session_files_import(cx_home *home, const cx_session_files *files, 
         status = join_documents(files, parts, &text, err);
         parts[0] = cx_buf_bytes(&text);
     }
+    cx_import_options chosen = *options;
+    if (!cx_failed(status) && erased != 0) {
+        bool found;
+        status = cx_session_places_gaps(home, files, &arena, &text, &gaps, &found, err);
+        if (!cx_failed(status) && found) {
+            parts[0] = cx_buf_bytes(&text);
+            chosen.windows = &gaps.window;
+        }
+    }
     if (!cx_failed(status))
         status = cx_import_run_bytes(cx_recorded_session_format_name(files->items[0]->format),
-                                     parts, files->joined ? 1 : files->count, options, write,
+                                     parts, files->joined ? 1 : files->count, &chosen, write,
                                      write_arg, summary, err);
     cx_buf_done(&text);
     cx_buf_done(&all);

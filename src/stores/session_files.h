@@ -28,6 +28,10 @@ typedef struct cx_session_files {
     /* Of lines whose format asks for it: what they tell again; likewise. */
     const cx_session_told *told;
     bool placed; /* these were looked for */
+    /* Of a text that is read by places (session_place.h): those of `pieces`, and that at its end,
+     * as it is and as it ends the text. */
+    const cx_import_place *places;
+    const cx_import_place *last, *end;
 } cx_session_files;
 
 /* The name of the session of a file: without folders and ending, or the folder's where all sessions

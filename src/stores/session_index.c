@@ -11,6 +11,7 @@
 #include "crypto/api.h"
 #include "proof/api.h"
 #include "recorder/api.h"
+#include "stores/session_place.h"
 
 #define FILE_PREFIX "session/file/"
 #define PIECE_PREFIX "session/piece/"
@@ -100,6 +101,7 @@ static void encode_session(const cx_recorded_session *session, cx_buf *out)
     cx_codec_bytes_o(&fields, 10, cx_str_bytes(session->path));
     if (session->counted)
         cx_codec_uint(&fields, 11, session->lines);
+    cx_codec_bytes_o(&fields, 12, session->place);
     cx_cbor_fields_end(&fields);
 }
 
@@ -127,6 +129,7 @@ static cx_status decode_session(cx_bytes bytes, cx_recorded_session *out, cx_err
             out->lines = cx_cbor_read_uint(r);
             out->counted = true;
             break;
+        case 12: out->place = cx_decode_bytes_o(&d); break;
         default: cx_cbor_reject_member(r, &d.members);
         }
     }
@@ -193,11 +196,13 @@ cx_status cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_recorded
     return CX_SUCCESS;
 }
 
-/* Lines are not counted in pieces of earlier versions. */
-static cx_status decode_piece(cx_bytes name, cx_bytes value, cx_session_piece *out, cx_err *err)
+/* Lines are not counted in pieces of earlier versions.  The place is borrowed. */
+static cx_status decode_piece(cx_bytes name, cx_bytes value, cx_session_piece *out,
+                              cx_bytes *out_place, cx_err *err)
 {
     cx_decoder d;
     *out = (cx_session_piece){.offset = 0};
+    *out_place = (cx_bytes){NULL, 0};
     for (size_t i = name.size < 8 ? 0 : name.size - 8; i < name.size; i++)
         out->offset = out->offset << 8 | name.data[i];
     cx_decoder_begin(&d, value, "piece of a session", NULL);
@@ -206,19 +211,33 @@ static cx_status decode_piece(cx_bytes name, cx_bytes value, cx_session_piece *o
         case 1: out->seq = cx_cbor_read_uint(&d.reader); break;
         case 2: out->size = cx_cbor_read_uint(&d.reader); break;
         case 3: out->lines = cx_cbor_read_uint(&d.reader); break;
+        case 4: *out_place = cx_decode_bytes_o(&d); break;
         default: cx_cbor_reject_member(&d.reader, &d.members);
         }
     return cx_decoder_end(&d, 6, err);
 }
 
+/* What is wanted of a piece. */
+typedef struct wanted_piece {
+    cx_session_piece piece;
+    cx_import_place place;
+    bool has_place;
+} wanted_piece;
+
 static cx_status take_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop, cx_err *err)
 {
+    wanted_piece *wanted = arg;
+    cx_bytes place;
+    cx_err ignored;
     *stop = true;
-    return decode_piece(name, value, arg, err);
+    CX_TRY(decode_piece(name, value, &wanted->piece, &place, err));
+    wanted->has_place =
+        place.size != 0 && !cx_failed(cx_session_place_decode(place, &wanted->place, &ignored));
+    return CX_SUCCESS;
 }
 
-cx_status cx_recorder_session_piece(cx_home *home, const cx_recorded_session *session,
-                                    uint64_t offset, cx_session_piece *out, cx_err *err)
+static cx_status find_piece(cx_home *home, const cx_recorded_session *session, uint64_t offset,
+                            wanted_piece *out, cx_err *err)
 {
     const key prefix = key_of(PIECE_PREFIX, session->id), from = piece_key(session->id, offset);
     const cx_scan what = {.actor = CX_STR(CX_SESSION_ACTOR),
@@ -227,11 +246,32 @@ cx_status cx_recorder_session_piece(cx_home *home, const cx_recorded_session *se
                           .backwards = true,
                           .row = take_piece,
                           .arg = out};
-    *out = (cx_session_piece){.offset = 0};
+    *out = (wanted_piece){.has_place = false};
     CX_TRY(cx_home_scan(home, &what, err));
-    if (offset < out->offset || offset - out->offset >= out->size)
+    if (offset < out->piece.offset || offset - out->piece.offset >= out->piece.size)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoPiece", CX_NO_OFFSET,
                           "no piece of the session has its byte %llu", (unsigned long long)offset);
+    return CX_SUCCESS;
+}
+
+cx_status cx_recorder_session_piece(cx_home *home, const cx_recorded_session *session,
+                                    uint64_t offset, cx_session_piece *out, cx_err *err)
+{
+    wanted_piece found;
+    CX_TRY(find_piece(home, session, offset, &found, err));
+    *out = found.piece;
+    return CX_SUCCESS;
+}
+
+cx_status cx_recorder_session_place(cx_home *home, const cx_recorded_session *session,
+                                    uint64_t offset, cx_session_piece *out,
+                                    cx_import_place *out_place, bool *out_found, cx_err *err)
+{
+    wanted_piece found;
+    CX_TRY(find_piece(home, session, offset, &found, err));
+    *out = found.piece;
+    *out_place = found.place;
+    *out_found = found.has_place;
     return CX_SUCCESS;
 }
 
@@ -245,8 +285,9 @@ static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop,
 {
     piece_list *list = arg;
     cx_session_piece piece;
+    cx_bytes place;
     (void)stop;
-    CX_TRY(decode_piece(name, value, &piece, err));
+    CX_TRY(decode_piece(name, value, &piece, &place, err));
     if (list->count == list->room) {
         size_t room = list->room == 0 ? 64 : 2 * list->room;
         uint64_t *grown = CX_ARENA_ARRAY(list->arena, uint64_t, room);
@@ -311,75 +352,134 @@ static uint64_t lines_in(cx_bytes piece)
     return lines;
 }
 
-void cx_recorder_session_count(const cx_recorded_session_step *step, cx_recorded_session *after)
+/* Where a text is before the step; false: it is none that is read by places, or that is not
+ * known. */
+static bool place_before(const cx_recorded_session_step *step, cx_recorded_session_format format,
+                         cx_import_place *out)
 {
+    const cx_recorded_session *before = step->before;
+    cx_err ignored;
+    *out = (cx_import_place){.lines = 0};
+    if (!cx_import_has_places(formats[format].name))
+        return false;
+    return before->offset == 0 ||
+           (before->place.size != 0 &&
+            !cx_failed(cx_session_place_decode(before->place, out, &ignored)));
+}
+
+/* Appends the place after the pieces; nothing where it is not known. */
+static void place_after(const cx_recorded_session_step *step, cx_recorded_session_format format,
+                        cx_buf *out)
+{
+    cx_import_place place;
+    if (!place_before(step, format, &place))
+        return;
+    for (size_t i = 0; i < step->piece_count; i++)
+        cx_import_place_read(&place, step->pieces[i]);
+    (void)cx_session_place_encode(&place, out);
+}
+
+cx_status cx_recorder_session_count(const cx_recorded_session_step *step, cx_arena *arena,
+                                    cx_recorded_session *after, cx_err *err)
+{
+    cx_buf place;
     after->counted = step->before->counted || step->before->offset == 0;
     after->lines = step->before->lines;
     for (size_t i = 0; i < step->piece_count && after->counted; i++)
         after->lines += lines_in(step->pieces[i]);
+    cx_buf_init(&place, cx_alloc_default());
+    place_after(step, after->format, &place);
+    cx_status status = cx_buf_check(&place, err);
+    after->place = cx_str_bytes(cx_arena_copy_str(arena, cx_buf_str(&place)));
+    cx_buf_done(&place);
+    return !cx_failed(status) && after->place.data == NULL ? cx_fail_nomem(err) : status;
 }
 
-static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, size_t index,
-                           uint64_t offset, uint64_t lines, int64_t now_ns, uint64_t *out_seq,
-                           cx_err *err)
+/* A piece that is written, and what is before it. */
+typedef struct new_piece {
+    cx_bytes bytes;
+    const cx_sensitive_list *found;
+    uint64_t offset, lines;
+    const cx_import_place *place; /* NULL = not known */
+} new_piece;
+
+static void encode_piece(const new_piece *piece, uint64_t seq, bool counted, cx_buf *out)
+{
+    cx_cbor_fields fields;
+    cx_buf place;
+    cx_cbor_fields_begin(&fields, out);
+    cx_codec_uint(&fields, 1, seq);
+    cx_codec_uint(&fields, 2, piece->bytes.size);
+    if (counted)
+        cx_codec_uint(&fields, 3, piece->lines);
+    cx_buf_init(&place, cx_alloc_default());
+    if (piece->place != NULL && cx_session_place_encode(piece->place, &place))
+        cx_codec_bytes_o(&fields, 4, cx_buf_bytes(&place));
+    if (place.failed)
+        out->failed = true;
+    cx_buf_done(&place);
+    cx_cbor_fields_end(&fields);
+}
+
+static cx_status put_piece(cx_txn *txn, const cx_recorded_session *of, const new_piece *piece,
+                           int64_t now_ns, uint64_t *out_seq, cx_err *err)
 {
     char who[80], id[2 * CX_SESSION_ID_SIZE];
-    uint8_t value[32];
-    cx_buf text;
-    cx_cbor_fields fields;
-    const cx_bytes piece = step->pieces[index];
-    const cx_mark mark = {.found = step->found == NULL ? NULL : &step->found[index]};
-    cx_hex_encode(cx_bytes_from(step->after->id, CX_SESSION_ID_SIZE), id);
+    cx_buf value;
+    const cx_mark mark = {.found = piece->found};
+    const key k = piece_key(of->id, piece->offset);
+    cx_hex_encode(cx_bytes_from(of->id, CX_SESSION_ID_SIZE), id);
     int size = snprintf(who, sizeof who, "watch:%.*s@%llu", (int)sizeof id, id,
-                        (unsigned long long)offset);
-    const cx_entry_draft draft = {.kind = cx_kinds_name(formats[step->after->format].kind),
+                        (unsigned long long)piece->offset);
+    const cx_entry_draft draft = {.kind = cx_kinds_name(formats[of->format].kind),
                                   .created_at_ns = now_ns,
                                   .created_by = cx_bytes_from(who, (size_t)size),
-                                  .payload = piece,
+                                  .payload = piece->bytes,
                                   .committed = true};
     CX_TRY(cx_txn_entry(txn, &draft, out_seq, err));
     CX_TRY(cx_recorder_mark_put(txn, *out_seq, &mark, err));
-    cx_buf_init(&text, cx_alloc_default());
-    cx_cbor_fields_begin(&fields, &text);
-    cx_codec_uint(&fields, 1, *out_seq);
-    cx_codec_uint(&fields, 2, piece.size);
-    if (step->after->counted)
-        cx_codec_uint(&fields, 3, lines);
-    cx_cbor_fields_end(&fields);
-    cx_status status = cx_buf_check(&text, err);
-    size_t used = text.size;
+    cx_buf_init(&value, cx_alloc_default());
+    encode_piece(piece, *out_seq, of->counted, &value);
+    cx_status status = cx_buf_check(&value, err);
     if (!cx_failed(status))
-        memcpy(value, text.data, used);
-    cx_buf_done(&text);
-    CX_TRY(status);
-    const key k = piece_key(step->after->id, offset);
-    return cx_txn_put(txn, bytes_of(&k), cx_bytes_from(value, used), false, err);
+        status = cx_txn_put(txn, bytes_of(&k), cx_buf_bytes(&value), false, err);
+    cx_buf_done(&value);
+    return status;
 }
 
 /* I1 */
 static cx_status append_step(cx_txn *txn, const cx_recorded_session_step *step, int64_t now_ns,
                              cx_buf *record, uint64_t *out_first_seq, bool *out_stale, cx_err *err)
 {
-    const key k = key_of(FILE_PREFIX, step->after->id);
+    const cx_recorded_session *before = step->before, *after = step->after;
+    const key k = key_of(FILE_PREFIX, after->id);
     cx_bytes there = {NULL, 0};
+    cx_import_place place;
     bool found = false;
-    uint64_t offset = step->before->offset, lines = step->before->lines, seq = 0;
+    uint64_t seq = 0;
+    new_piece piece = {.offset = before->offset, .lines = before->lines};
     CX_TRY(cx_txn_get(txn, bytes_of(&k), &there, &found, err));
-    if (found != (step->before->record.size != 0) ||
-        (found && !cx_str_eq(cx_bytes_str(there), cx_bytes_str(step->before->record)))) {
+    if (found != (before->record.size != 0) ||
+        (found && !cx_str_eq(cx_bytes_str(there), cx_bytes_str(before->record)))) {
         *out_stale = true;
         return CX_SUCCESS;
     }
+    piece.place =
+        after->place.size != 0 && place_before(step, after->format, &place) ? &place : NULL;
     for (size_t i = 0; i < step->piece_count; i++) {
-        CX_TRY(put_piece(txn, step, i, offset, lines, now_ns, &seq, err));
+        piece.bytes = step->pieces[i];
+        piece.found = step->found == NULL ? NULL : &step->found[i];
+        CX_TRY(put_piece(txn, after, &piece, now_ns, &seq, err));
         if (i == 0)
             *out_first_seq = seq;
-        offset += step->pieces[i].size;
-        lines += lines_in(step->pieces[i]);
+        piece.offset += piece.bytes.size;
+        piece.lines += lines_in(piece.bytes);
+        if (piece.place != NULL)
+            cx_import_place_read(&place, piece.bytes);
     }
-    CX_ASSERT(step->piece_count != 0 && offset == step->after->offset);
-    CX_ASSERT(!step->after->counted || lines == step->after->lines);
-    encode_session(step->after, record);
+    CX_ASSERT(step->piece_count != 0 && piece.offset == after->offset);
+    CX_ASSERT(!after->counted || piece.lines == after->lines);
+    encode_session(after, record);
     CX_TRY(cx_buf_check(record, err));
     return cx_txn_put(txn, bytes_of(&k), cx_buf_bytes(record), false, err);
 }

@@ -7,7 +7,7 @@
  * same frame:
  *
  *     session/file/<id 16>                     bytes archived so far, and how to recognise the file
- *     session/piece/<id 16><offset u64be>      {1 seq, 2 size, 3 lines before it}
+ *     session/piece/<id 16><offset u64be>      {1 seq, 2 size, 3 lines before it, 4 place}
  *
  * The session's offset is compared inside the transaction, so several processes may archive at
  * once.  Works on data directories of this process and of others (socket/remote.h).
@@ -15,6 +15,7 @@
 #ifndef CX_STORES_SESSION_INDEX_H
 #define CX_STORES_SESSION_INDEX_H
 
+#include "import/api.h"
 #include "ledger/api.h"
 #include "recorder/api.h"
 #include "sensitive/api.h"
@@ -56,6 +57,7 @@ typedef struct cx_recorded_session {
     uint64_t offset; /* bytes archived */
     bool counted;    /* `lines` is known, of each of its pieces too */
     uint64_t lines;  /* line feeds in the bytes archived */
+    cx_bytes place;  /* of a text that is read by places: that at its end; empty = not known */
     uint64_t device, inode;
     /* Of the first and the last bytes archived; <= MARK_SIZE.  Of a document the sizes are 0, and
      * `head` is the hash of all of it. */
@@ -79,8 +81,9 @@ typedef struct cx_recorded_session_step {
     size_t piece_count;             /* at least 1 */
     const cx_sensitive_list *found; /* of each piece; NULL = nothing was looked for */
 } cx_recorded_session_step;
-/* Sets lines of what is after the step: those that were counted, and those of the pieces. */
-void cx_recorder_session_count(const cx_recorded_session_step *step, cx_recorded_session *after);
+/* Sets lines and place of what is after the step: those of before, and of the pieces. */
+CX_RESULT cx_recorder_session_count(const cx_recorded_session_step *step, cx_arena *arena,
+                                    cx_recorded_session *after, cx_err *err);
 /*
  * Appends the pieces and the record in one commit, durable when this returns.  *out_stale: another
  * process was faster and nothing was written; read the sessions again.  `record` (appended to) gets
@@ -101,6 +104,11 @@ typedef struct cx_session_piece {
 /* The piece that has the byte at `offset`; CX_E_NOT_FOUND "NoPiece" when none has. */
 CX_RESULT cx_recorder_session_piece(cx_home *home, const cx_recorded_session *session,
                                     uint64_t offset, cx_session_piece *out, cx_err *err);
+
+/* The same with the place before the piece; *out_found false: it has none that can be read. */
+CX_RESULT cx_recorder_session_place(cx_home *home, const cx_recorded_session *session,
+                                    uint64_t offset, cx_session_piece *out,
+                                    cx_import_place *out_place, bool *out_found, cx_err *err);
 
 /* Appends all archived bytes of a session that were not erased. */
 CX_RESULT cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,

@@ -4,6 +4,7 @@
 #include "stores/session_part.h"
 
 #include "base/api.h"
+#include "stores/session_place.h"
 
 /* The first lines of a file say whose it is. */
 #define HEAD_LINES 16u
@@ -30,6 +31,8 @@ static bool is_document(const cx_session_files *files)
 bool cx_session_files_have_parts(const cx_session_files *files)
 {
     const char *format = cx_recorded_session_format_name(files->items[0]->format);
+    if (cx_session_files_are_text(files))
+        return files->end == NULL || cx_import_place_is_usable(files->end);
     if (is_document(files))
         return cx_import_has_items(format) && (!files->placed || files->items_at != NULL);
     return cx_import_has_windows(format) &&
@@ -38,6 +41,8 @@ bool cx_session_files_have_parts(const cx_session_files *files)
 
 uint64_t cx_session_files_lines(const cx_session_files *files)
 {
+    if (files->end != NULL)
+        return cx_import_place_reading(files->end, files->end)->records;
     if (is_document(files))
         return files->items_at == NULL ? 0 : files->items_at->items;
     return files->joined ? files->line_count : files->items[0]->lines;
@@ -241,6 +246,8 @@ cx_status cx_session_files_count(cx_home *home, cx_session_files *files, cx_aren
                                  cx_err *err)
 {
     window w = {.home = home, .files = files, .file = files->items[0], .arena = arena};
+    if (cx_session_files_are_text(files))
+        return cx_session_places_find(home, files, arena, err);
     if (is_document(files)) {
         files->placed = true;
         return cx_session_items_open(home, w.file, CX_SESSION_PART_BYTES_MAX, false, arena,
@@ -615,13 +622,14 @@ cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx
     *out_found = false;
     if (cx_str_starts(name, CX_STR(at))) {
         name = cx_str_from(name.data + sizeof at - 1, name.size - (sizeof at - 1));
-        const uint64_t first = is_document(files) ? 0 : 1; /* as event.at counts */
+        /* As event.at counts. */
+        const uint64_t first = files->end != NULL || is_document(files) ? 0 : 1;
         *out_found = read_number(name, &line) && line >= first &&
                      line - first < cx_session_files_lines(files);
         *out_line = *out_found ? line - first : 0;
         return CX_SUCCESS;
     }
-    if (!cx_str_starts(name, CX_STR(src)) || name.size == sizeof src - 1)
+    if (!cx_str_starts(name, CX_STR(src)) || name.size == sizeof src - 1 || files->end != NULL)
         return CX_SUCCESS;
     name = cx_str_from(name.data + sizeof src - 1, name.size - (sizeof src - 1));
     cx_arena_init(&arena, cx_alloc_default(), 0);
@@ -752,6 +760,11 @@ cx_status cx_session_files_import_part(cx_home *home, const cx_session_files *fi
 {
     part p = {.home = home, .files = files, .from = from, .alloc = alloc};
     CX_TRY(check_part(files, from, err));
+    if (files->end != NULL) {
+        *out_times = (cx_session_times){INT64_MIN, INT64_MAX};
+        return cx_session_places_import(home, files, from, from + CX_SESSION_PART_LINES, alloc,
+                                        write, write_arg, err);
+    }
     cx_arena_init(&p.arena, alloc, 0);
     cx_arena_init(&p.pieces, alloc, 0);
     cx_buf_init(&p.text, alloc);

@@ -24,18 +24,19 @@
 #define CX_SESSION_PART_BYTES_MAX ((size_t)256 << 20)
 
 /* Whether the session can be read in parts: it is one file of lines, or documents that are read as
- * such lines, or a document with a list of records, and its format allows it.  Of such a document
- * it is known once its records were counted. */
+ * such lines, or a document with a list of records, or a text, and its format allows it.  Of such a
+ * document or text it is known once its records were counted. */
 bool cx_session_files_have_parts(const cx_session_files *files);
-/* How many lines it has, once they were counted. */
+/* How many lines, or records of a text (session_place.h), it has, once they were counted. */
 uint64_t cx_session_files_lines(const cx_session_files *files);
 /* Sets items[0]->lines where the archive does not say them (P4), and finds the places of a document
- * (session_items.h); for the calls that follow.  Memory is the arena's. */
+ * (session_items.h) or of a text (session_place.h); for the calls that follow, that of have_parts
+ * too, as either may turn out to have none.  Memory is the arena's. */
 CX_RESULT cx_session_files_count(cx_home *home, cx_session_files *files, cx_arena *arena,
                                  cx_err *err);
 
 /*
- * In which line, from 0, the record is that "at:0:LINE" or "src:ID" names (of a document
+ * In which line, from 0, the record is that "at:0:LINE" or "src:ID" names (of a document or a text
  * "at:0:INDEX", from 0); the latter is looked for in all of the file's lines.  *out_found false: in
  * none, or the name is another one.
  */
@@ -48,9 +49,9 @@ typedef struct cx_session_times {
 } cx_session_times;
 
 /*
- * Imports lines `from` .. `from` + CX_SESSION_PART_LINES - 1 of the session's own file, and those
- * of its subagents' files that are of the same time.  CX_E_NOT_FOUND "NoPart"; CX_E_UNSUPPORTED
- * "NoParts"; CX_E_LIMIT "U_LIMIT".
+ * Imports lines (of a text, records) `from` .. `from` + CX_SESSION_PART_LINES - 1 of the session's
+ * own file, and those of its subagents' files that are of the same time.  CX_E_NOT_FOUND "NoPart";
+ * CX_E_UNSUPPORTED "NoParts"; CX_E_LIMIT "U_LIMIT".
  */
 CX_RESULT cx_session_files_import_part(cx_home *home, const cx_session_files *files, uint64_t from,
                                        const cx_alloc *alloc, cx_import_write write,

@@ -468,7 +468,7 @@ static cx_status archive_part(archiving *t, bool *out_stale, cx_err *err)
         CX_TRY(screen_pieces(t, pieces, step.piece_count, found, err));
         step.found = found;
     }
-    cx_recorder_session_count(&step, &after);
+    CX_TRY(cx_recorder_session_count(&step, &w->sessions_arena, &after, err));
     CX_TRY(cx_recorder_session_append(w->home, &step, &w->record, &seq, out_stale, err));
     if (*out_stale)
         return CX_SUCCESS;

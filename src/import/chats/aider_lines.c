@@ -8,6 +8,8 @@
 
 #include "import/import.h"
 
+_Static_assert(LINE_SAID + 1 == CX_IMPORT_BLOCK_KINDS, "place.h counts them");
+
 /* --- a line ----------------------------------------------------------------------------------- */
 
 cx_str aider_line_at(cx_str text, size_t *at)

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "tests/unit/import/util.h"
+#include "tests/support/aider_history.h"
 
 enum { PIECES_MAX = 512 };
 
@@ -16,74 +16,15 @@ typedef struct cut_text {
     size_t count;
 } cut_text;
 
-static unsigned pick(uint64_t *random, unsigned count)
-{
-    return (unsigned)(cx_test_random(random) % count);
-}
-
-/* A line of an Aider history, or nearly one. */
-static void add_line(cx_buf *out, uint64_t *random, bool ends)
-{
-    static const char *const words[] = {"word",
-                                        "```",
-                                        "```c",
-                                        "  ```",
-                                        "# A heading",
-                                        "#### ",
-                                        "####",
-                                        "> quoted",
-                                        ">",
-                                        "#### ask",
-                                        "",
-                                        "",
-                                        "   ",
-                                        "\t",
-                                        "#### ask  ",
-                                        "> note  ",
-                                        ">  ",
-                                        "# 2026",
-                                        "+x",
-                                        "\r",
-                                        "ends  ",
-                                        "x\ry",
-                                        "> Tokens: 1k sent, 2 received.",
-                                        "> Applied edit to a.c",
-                                        "> Model: m x"};
-    const unsigned what = pick(random, 40);
-    if (what < 2)
-        cx_buf_printf(out, "# aider chat started at 2026-0%u-03 09:00:0%u", 1 + pick(random, 9),
-                      pick(random, 10));
-    else if (what == 2)
-        cx_buf_add_z(out, "# aider chat started at then");
-    else if (what == 3)
-        cx_buf_add_z(out, "# aider chat started at ");
-    else
-        cx_buf_add_z(out, words[pick(random, CX_COUNT_OF(words))]);
-    if (ends && pick(random, 3) == 0)
-        cx_buf_add_z(out, "  ");
-    cx_buf_add_z(out, pick(random, 12) == 0 ? "\r\n" : "\n");
-}
-
-static void write_text(cx_buf *out, uint64_t *random)
-{
-    const bool ends = pick(random, 2) == 0;
-    if (pick(random, 8) == 0)
-        cx_buf_add_z(out, "\xef\xbb\xbf");
-    for (unsigned lines = pick(random, 120); lines != 0; lines--)
-        add_line(out, random, ends);
-    if (pick(random, 3) == 0)
-        cx_buf_add_z(out, "#### no end");
-}
-
 /* Cuts it after lines, or anywhere. */
 static void cut(cut_text *t, uint64_t *random)
 {
     cx_import_place place = {0};
-    const bool anywhere = pick(random, 2) == 0;
+    const bool anywhere = aider_pick(random, 2) == 0;
     size_t at = 0;
     t->count = 0;
     while (at < t->text.size && t->count < PIECES_MAX) {
-        size_t size = 1 + pick(random, anywhere ? 30 : 200);
+        size_t size = 1 + aider_pick(random, anywhere ? 30 : 200);
         size = size > t->text.size - at ? t->text.size - at : size;
         while (!anywhere && at + size < t->text.size && t->text.data[at + size - 1] != '\n')
             size++;
@@ -135,46 +76,6 @@ static void import_part(const cut_text *t, uint64_t from, uint64_t until, import
     imported_verify(in, false);
 }
 
-static cx_str text_of(imported *in, const cx_json *value)
-{
-    cx_buf out;
-    cx_buf_init(&out, cx_alloc_default());
-    CHECK_STATUS(cx_json_write(&out, value, CX_JSON_PY_COMPACT, &in->err), &in->err);
-    cx_str text = cx_arena_copy_str(&in->arena, cx_buf_str(&out));
-    cx_buf_done(&out);
-    return text;
-}
-
-static const cx_json *with_index(const imported *in, uint64_t index)
-{
-    for (size_t i = 0; i < in->count; i++) {
-        uint64_t found;
-        const cx_json *at = CX_JSON_GET(CX_JSON_GET(&in->nodes[i], "event"), "at");
-        const cx_json *number = CX_JSON_GET(at, "index");
-        if (number != NULL && cx_json_uint64(number, &found) && found == index)
-            return &in->nodes[i];
-    }
-    return NULL;
-}
-
-/* Of the event not the seal, which is also over the type of a fork. */
-static void check_record(imported *whole, imported *part, uint64_t index)
-{
-    static const char *const members[] = {"agent_id", "state_delta", "timestamp"};
-    const cx_json *a = with_index(whole, index), *b = with_index(part, index);
-    REQUIRE(a != NULL && b != NULL);
-    for (size_t i = 0; i < CX_COUNT_OF(members); i++)
-        CHECK(cx_str_eq(text_of(whole, cx_json_get(a, cx_str_z(members[i]))),
-                        text_of(part, cx_json_get(b, cx_str_z(members[i])))));
-    a = CX_JSON_GET(a, "event");
-    b = CX_JSON_GET(b, "event");
-    REQUIRE(a->count == b->count);
-    for (uint32_t i = 0; i < a->count; i++)
-        if (!cx_str_is(cx_json_text(&a->members[i].name), "__seal"))
-            CHECK(cx_str_eq(text_of(whole, &a->members[i].value),
-                            text_of(part, &b->members[i].value)));
-}
-
 static void check_parts(cut_text *t, uint64_t *random)
 {
     imported whole;
@@ -183,14 +84,14 @@ static void check_parts(cut_text *t, uint64_t *random)
     REQUIRE(whole.count != 0);
     const uint64_t records = whole.count - 1;
     CHECK_INT(cx_import_place_reading(&t->end, &t->end)->records, records);
-    for (uint64_t from = 0; from < records; from += 1 + pick(random, 9)) {
+    for (uint64_t from = 0; from < records; from += 1 + aider_pick(random, 9)) {
         imported part;
-        const uint64_t left = records - from, size = 1 + pick(random, 12);
+        const uint64_t left = records - from, size = 1 + aider_pick(random, 12);
         const uint64_t until = from + (size < left ? size : left);
         import_part(t, from, until, &part);
         REQUIRE(part.count == until - from + 1);
         for (uint64_t i = from; i < until; i++)
-            check_record(&whole, &part, i);
+            aider_check_record(&whole, &part, i);
         imported_done(&part);
     }
     imported_done(&whole);
@@ -204,7 +105,7 @@ CX_TEST(place_parts_of_random_histories_have_the_records_of_the_whole)
     unsigned parts = 0;
     for (unsigned round = 0; round < 300; round++) {
         cx_buf_init(&t->text, cx_alloc_default());
-        write_text(&t->text, &random);
+        aider_write_random(&t->text, &random);
         cut(t, &random);
         if (cx_import_place_is_usable(&t->end)) {
             check_parts(t, &random);
@@ -224,7 +125,7 @@ CX_TEST(place_does_not_depend_on_how_a_text_is_cut)
         cx_import_place once = {0}, bytewise = {0};
         cx_buf text;
         cx_buf_init(&text, cx_alloc_default());
-        write_text(&text, &random);
+        aider_write_random(&text, &random);
         if (text.size > 3 && text.data[0] == 0xef) { /* a mark is of the first piece */
             cx_import_place_read(&bytewise, cx_bytes_from(text.data, 3));
             memmove(text.data, text.data + 3, text.size - 3);

@@ -48,7 +48,7 @@ static void archive(fixture *s, const char *path, cx_str text, bool counted)
             cx_bytes_from(text.data + at, text.size - at < PIECE ? text.size - at : (size_t)PIECE);
     after.offset = text.size;
     if (counted)
-        cx_recorder_session_count(&step, &after);
+        CHECK_STATUS(cx_recorder_session_count(&step, &s->arena, &after, &s->err), &s->err);
     cx_buf_init(&record, cx_alloc_default());
     CHECK_STATUS(cx_recorder_session_append(s->home, &step, &record, &seq, &stale, &s->err),
                  &s->err);
