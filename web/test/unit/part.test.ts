@@ -1,7 +1,14 @@
 // part.test.ts - which part of a long history an address opens.
 
 import {expect, test} from 'vitest';
-import {choosePart, hasParts, lastEntry, nameOf, partOf} from '../../src/screens/debugger/part';
+import {
+  choosePart,
+  edgeNames,
+  hasParts,
+  lastEntry,
+  nameOf,
+  partOf,
+} from '../../src/screens/debugger/part';
 
 const long = {entries: 100000, entry: null, part: 4096, parts: true};
 const of = (from: number) => ({from, size: 4096, entries: 100000});
@@ -52,4 +59,13 @@ test('a step of a session is in the part with its line', () => {
   expect(hasParts('all')).toBe(false);
   expect(choosePart({...long, entry: 5000}, undefined, 'src:u5000')).toEqual(of(2048));
   expect(choosePart(long, undefined, 'src:of-a-subagent')).toBe(null);
+});
+
+test('the step at the edge of a part is that of its line, of its record, or the newest', () => {
+  expect(edgeNames('session/s1', of(2048), 100000, false)).toEqual(['at:0:2049']);
+  expect(edgeNames('session/s1', of(2048), 100000, true)).toEqual(['at:0:6144', 'at:0:6143']);
+  expect(edgeNames('session/s1', of(98304), 100000, true)).toEqual(['at:0:100000', 'at:0:99999']);
+  expect(edgeNames('agent/desk', of(2048), 100000, true)).toEqual(['@desk']);
+  expect(edgeNames('agent/desk', of(2048), 100000, false)).toEqual(['#0']);
+  expect(edgeNames('run/r1', of(2048), 100000, true)).toEqual(['#4095']);
 });

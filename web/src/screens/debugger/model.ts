@@ -10,7 +10,7 @@ import {adjust, route} from '../../base/router';
 import {may, session} from '../../base/session';
 import {follow as followStream, type Stream} from '../../base/stream';
 import {laneHeight, RULER} from './draw';
-import {extentOf, isRun, isSession, nameOf, type Part, partOf} from './part';
+import {edgeNames, extentOf, isRun, isSession, nameOf, type Part, partOf} from './part';
 import {FAILED, marksOf, nextMark, reachedBy, roundMark, type Mark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
@@ -373,19 +373,12 @@ export class Model {
     adjust({part: String(from), node: edge && nameOf(this.name, edge)});
   }
 
-  /** The first or the newest step of this part that the other part has, too: in a session that of a line. */
+  /** The first or the newest step of this part that the other part has, too. */
   private async edge(newest: boolean): Promise<NodeDetail | null> {
-    const part = this.part!;
-    const line = newest ? Math.min(part.from + part.size, this.entries.peek()) : part.from + 1;
-    if (isSession(this.name)) return (await this.at(line)) ?? this.at(line - 1);
-    const node =
-      newest && !isRun(this.name) ? '@' + this.agent : `#${newest ? line - 1 - part.from : 0}`;
-    return get<NodeDetail>(`${this.path}/node`, {node}).catch(() => null);
-  }
-
-  /** The step of a line of the session's file, or of a record of its document: these are counted from 0. */
-  private at(place: number): Promise<NodeDetail | null> {
-    return get<NodeDetail>(`${this.path}/node`, {node: `at:0:${place}`}).catch(() => null);
+    let found: NodeDetail | null = null;
+    for (const node of edgeNames(this.name, this.part!, this.entries.peek(), newest))
+      found ??= await get<NodeDetail>(`${this.path}/node`, {node}).catch(() => null);
+    return found;
   }
 
   /** All of it, which is read then, with the same step in focus. */

@@ -79,6 +79,18 @@ export function nameOf(name: string, at: {hash: string; place: string | null}): 
   return isSession(name) ? at.place : at.hash;
 }
 
+/**
+ * What names the first or the newest step of a part; the first of these that there is. In a session it is that of a line,
+ * from 1, or of a record of a document or text, from 0.
+ */
+export function edgeNames(name: string, part: Part, entries: number, newest: boolean): string[] {
+  const end = Math.min(part.from + part.size, entries);
+  if (isSession(name))
+    return newest ? [`at:0:${end}`, `at:0:${end - 1}`] : [`at:0:${part.from + 1}`];
+  if (newest && !isRun(name)) return ['@' + name.slice(name.indexOf('/') + 1)];
+  return [newest ? `#${end - 1 - part.from}` : '#0'];
+}
+
 /** Which part it is, and the way to the others. */
 export function PartBar({model}: {model: Model}) {
   const part = model.part;
