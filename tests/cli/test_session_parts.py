@@ -382,6 +382,131 @@ def a_session_that_grows_has_more_entries():
             check(ask("part/55/session/s/summary")["nodes"] == 6)
 
 
+def aider(i):
+    """A turn as Aider writes it: three records, with a heading, a quotation and code in the answer; of each 41 turns one
+    leaves its fence open. A conversation has 500 turns."""
+    began = "" if i % 500 else f"""
+# aider chat started at 2026-11-{1 + i // 500 % 28:02} 09:{i // 14000 % 60:02}:00
+
+> Aider v0.86.2  
+> Main model: some/model with diff edit format  
+
+"""
+    code = "".join(f"    call_{k}({i});\n" for k in range(3 + i % 29))
+    fence = "" if i % 41 == 7 else ">>>>>>> REPLACE\n```\n\nDone."
+    return f"""{began}#### change {i}  
+#### and its tests  
+
+## What I found in {i}
+
+#### A step
+
+> a quotation
+
+```c
+<<<<<<< SEARCH
+{code}{fence}
+
+> Tokens: 2.{i % 10}k sent, {100 + i % 900} received. Cost: $0.01 message, $1.20 session.  
+> Applied edit to src/a{i % 40}.c  
+
+"""
+
+
+def chat(p, text):
+    """The archived history of a project; what watch told, a line a time that it archived."""
+    path = p.folder / "w" / "project" / ".aider.chat.history.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a") as out:
+        out.write(text)
+    told = p.ok("watch", "--once", "--json", path.parent)
+    return [line for line in map(json.loads, told.splitlines()) if "seq" in line]
+
+
+@test
+def a_history_of_aider_has_parts():
+    turns, name = 3000, "session/project"
+    with Place() as p:
+        chat(p, "".join(map(aider, range(turns))))
+        with served(p) as ask:
+            entries = ask(f"{name}/extent")["entries"]
+            whole = ask.steps(name)
+            check(entries == len(whole) > 2 * PART, entries, len(whole))
+            for n, entry in ((0, 0), (5000, 5000), (entries - 1, entries - 1), (entries, None)):
+                extent = ask(f"{name}/extent", node=f"at:0:{n}")
+                check(extent == {"entries": entries, "entry": entry, "part": PART, "parts": True}, extent)
+            for first in (0, 1, 2048, entries - PART, entries - 1):
+                last = min(first + PART, entries) - 1
+                part = f"part/{first}/{name}"
+                summary = ask(f"{part}/summary")
+                check(summary["verified"] and summary["errors"] == 0, first, summary["findings"][:3])
+                check(summary["nodes"] == last - first + 2, summary["nodes"])
+                expected = in_order(whole[first:last + 1])
+                check(in_order(ask.steps(part)) == expected, first)
+                for at in (first, (first + last) // 2, last):
+                    told = [ask(f"{x}/node", node=f"at:0:{at}") for x in (part, name)]
+                    events = [json.loads(node["event"]["text"]) for node in told]
+                    for event in events:
+                        del event["__seal"]
+                    check(events[0] == events[1] and told[0]["place"] == f"at:0:{at}", events)
+                ask(f"{part}/node", code=404, node=f"at:0:{last + 1}")
+            run = json.loads(ask(f"part/2048/{name}/node", node="#0")["event"]["text"])
+            check(run["part"] == {"from": 2048, "to": 2048 + PART - 1} and run["records"] == PART, run)
+            check(len(ask(f"part/100/{name}/grep", q="2999")["hits"]) == 0)
+
+
+@test
+def a_history_of_aider_goes_on_where_it_was_archived():
+    with Place() as p:
+        text = "".join(map(aider, range(500, 580)))
+        lines = text.splitlines(keepends=True)
+        with served(p) as ask:
+            for at in range(0, len(lines), 150):  # also in the middle of a fence
+                chat(p, "".join(lines[at:at + 150]))
+            entries = ask("session/project/extent")["entries"]
+            whole = ask.steps("session/project")
+            check(entries == len(whole), entries, len(whole))
+            for first in range(0, entries, 13):
+                got, expected = in_order(ask.steps(f"part/{first}/session/project")), in_order(whole[first:])
+                check(got == expected, first, [(a, b) for a, b in zip(got, expected) if a != b][:2])
+
+
+@test
+def records_of_aider_keep_their_numbers_when_a_piece_is_erased():
+    with Place() as p:
+        told = []
+        for at in range(20):
+            told += chat(p, aider(2000 + at))
+        with served(p) as ask:
+            entries = ask("session/project/extent")["entries"]
+            before = {n: ask("session/project/node", node=f"at:0:{n}") for n in range(entries)}
+        for k in (15, 16):  # the second leaves its fence open
+            p.ok("erase", told[k]["seq"], "--actor", "sessions", "--reason", "it held a secret")
+        with served(p) as ask:
+            check(ask("session/project/extent")["entries"] == entries)
+            there = [n for n in range(entries) if n not in range(47, 52)]
+            for name in ("session/project", "part/0/session/project", "part/48/session/project", "part/55/session/project"):
+                for n in there:
+                    if name.startswith("part") and n < int(name.split("/")[1]):
+                        continue
+                    event, was = (json.loads(node["event"]["text"]) for node in
+                                  (ask(f"{name}/node", node=f"at:0:{n}"), before[n]))
+                    for one in (event, was):
+                        del one["__seal"]
+                    check(event == was, name, n, event, was)
+                ask(f"{name}/node", code=404, node="at:0:50")
+
+
+@test
+def prompts_of_aider_are_opened_as_a_whole():
+    with Place() as p:
+        chat(p, "\n# 2026-05-03 09:00:00.5\n+go on\n+please\n")
+        with served(p) as ask:
+            check(ask("session/project/extent")["parts"] is False)
+            check(len(ask.steps("session/project")) == 1)
+        p.expect(2, "lattice", "render", "@session/project", "--part", "0", err="whole")
+
+
 @test
 def hooks_are_shown_in_the_part_of_their_time():
     with Place() as p:
