@@ -3,7 +3,8 @@
  * that reading can go on from there (docs/formats/imports.md §1.16).
  *
  *     cx_import_place place = {0};                       before the first byte
- *     cx_import_place_read(&place, piece);               pieces may be cut anywhere
+ *     cx_import_place_read(&place, piece);               pieces may be cut anywhere,
+ *                                                        but for a byte order mark
  *     cx_import_place end = place;
  *     cx_import_place_end(&end);                         what it comes to if the text ends here
  *
@@ -66,6 +67,13 @@ static inline const cx_import_reading *cx_import_place_reading(const cx_import_p
 {
     return &place->reading[end->own_ends];
 }
+
+/* Nothing of the text is in it.  False: it cannot be said without, and nothing is appended. */
+bool cx_import_place_encode(const cx_import_place *place, cx_buf *out);
+/* The same of any place, to compare it with another. */
+void cx_import_place_write(const cx_import_place *place, cx_buf *out);
+/* CX_E_FORMAT when it is no place. */
+CX_RESULT cx_import_place_decode(cx_bytes bytes, cx_import_place *out, cx_err *err);
 
 /* Bytes of a text from a place on. */
 typedef struct cx_import_segment {

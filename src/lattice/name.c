@@ -105,13 +105,18 @@ static void find_beginning(name_search *s)
 
 /* --- where an imported node was (imports.md §1.3) --------------------------------------------- */
 
-/* `~` and what follows names one of several records of one source id: all are its node. */
+/* `~` and what follows names one of several rows of a record, or records of one source id: all are
+ * its node. */
+static cx_str before_more(cx_str name)
+{
+    const char *end = name.size == 0 ? NULL : memchr(name.data, '~', name.size);
+    return end == NULL ? name : cx_str_from(name.data, (size_t)(end - name.data));
+}
+
 static bool source_id_is(const cx_json *event, cx_str id)
 {
-    const char *end = id.size == 0 ? NULL : memchr(id.data, '~', id.size);
     cx_str found = cx_json_get_str(event, CX_STR("src_id"));
-    if (end != NULL)
-        id.size = (size_t)(end - id.data);
+    id = before_more(id);
     if (found.size != id.size || id.size == 0)
         return false;
     for (size_t i = 0; i < id.size; i++) {
@@ -180,7 +185,8 @@ static cx_status find_record(name_search *s, cx_err *err)
              read_place(cx_str_from(s->name.data + 6, s->name.size - 6), '.', &file, &place))
         component = true;
     else if (!cx_str_starts(s->name, CX_STR("at:")) ||
-             !read_place(cx_str_from(s->name.data + 3, s->name.size - 3), ':', &file, &place))
+             !read_place(before_more(cx_str_from(s->name.data + 3, s->name.size - 3)), ':', &file,
+                         &place))
         return CX_SUCCESS;
     cx_arena_init(&arena, s->lattice->alloc, 0);
     cx_arena_mark mark = cx_arena_mark_now(&arena);

@@ -32,6 +32,8 @@ typedef struct step_feed {
     cx_session_path path;   /* of the session's file, where it is known */
     bool renewed;           /* a document of a group that was there before */
     uint64_t lines_before;  /* of earlier pieces */
+    bool is_text;           /* it is read from a place: records have their numbers in the whole */
+    uint64_t goes_on;       /* .. and the one of an earlier piece has one more row */
     uint64_t lines;         /* of this one */
     cx_buf text;            /* scratch */
     cx_buf nodes;           /* lines of the lattice */
@@ -285,7 +287,10 @@ static cx_status place_line(step_feed *f, const cx_json *event, cx_step_row *row
     row->source = f->source;
     if (f->path.shape >= CX_SESSION_EVENT)
         return place_member(f, event, row, err);
-    if (id.size != 0 && cx_str_is(f->source, "claude-code"))
+    if (f->is_text && (uint64_t)line == f->goes_on)
+        row->ref = cx_arena_printf(f->arena, "at:0:%llu~%llu", (unsigned long long)line,
+                                   (unsigned long long)f->item->entry.seq);
+    else if (id.size != 0 && cx_str_is(f->source, "claude-code"))
         row->ref = cx_arena_printf(f->arena, "src:%.*s", (int)id.size, id.data);
     else
         row->ref = cx_arena_printf(f->arena, "at:0:%llu",
@@ -342,10 +347,12 @@ static cx_status put_nodes(step_feed *f, cx_err *err)
 }
 
 /* Only memory and the index stop the feed; what is not of the format has no rows. */
-static cx_status import_bytes(step_feed *f, const char *format, cx_bytes bytes, cx_err *err)
+static cx_status import_window(step_feed *f, const char *format, cx_bytes bytes,
+                               const cx_import_window *window, cx_err *err)
 {
     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
     cx_import_summary summary = {0};
+    options.windows = window;
     cx_buf_clear(&f->nodes);
     cx_status status =
         cx_import_run_bytes(format, &bytes, 1, &options, collect_nodes, &f->nodes, &summary, err);
@@ -355,6 +362,11 @@ static cx_status import_bytes(step_feed *f, const char *format, cx_bytes bytes, 
     if (cx_failed(status))
         return CX_SUCCESS;
     return put_nodes(f, err);
+}
+
+static cx_status import_bytes(step_feed *f, const char *format, cx_bytes bytes, cx_err *err)
+{
+    return import_window(f, format, bytes, NULL, err);
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -389,7 +401,7 @@ static file_record read_file_record(cx_bytes record)
         case 7:
         case 9: (void)cx_cbor_read_digest(&d.reader); break;
         case 10: file.path = cx_bytes_str(cx_decode_bytes_o(&d)); break;
-        default: (void)cx_cbor_read_uint(&d.reader); break;
+        default: (void)cx_cbor_read_any(&d.reader); break;
         }
     }
     return cx_failed(cx_decoder_end(&d, 0, NULL)) ? (file_record){.path = {NULL, 0}} : file;
@@ -432,8 +444,51 @@ static cx_status keep_pending(step_feed *f, cx_bytes rest, cx_history_progress *
     return status;
 }
 
-static cx_status feed_lines(step_feed *f, cx_bytes bytes, cx_history_progress *progress,
-                            cx_err *err)
+/* The place before a piece of a text that is read by places; false: it has none. */
+static bool read_place(const step_feed *f, cx_bytes record, cx_import_place *out)
+{
+    cx_decoder d;
+    cx_bytes place = {NULL, 0};
+    cx_err ignored;
+    cx_decoder_begin(&d, record, "piece of a session", NULL);
+    while (cx_decoder_next(&d)) {
+        if (d.members.key == 4)
+            place = cx_decode_bytes_o(&d);
+        else
+            (void)cx_cbor_read_any(&d.reader);
+    }
+    return !cx_failed(cx_decoder_end(&d, 0, NULL)) && place.size != 0 &&
+           cx_import_has_places(f->source.data) &&
+           !cx_failed(cx_import_place_decode(place, out, &ignored));
+}
+
+/* Records of the piece by their numbers in the whole, with one that goes on from the piece before.
+ * Whether the program's lines end in blanks is what is known by now. */
+static cx_status feed_text(step_feed *f, cx_bytes bytes, const cx_import_place *place, cx_err *err)
+{
+    const cx_import_segment segment = {.place = *place};
+    cx_import_place end = *place;
+    cx_import_place_read(&end, bytes);
+    cx_import_place_end(&end);
+    if (!cx_import_place_is_usable(&end))
+        return import_bytes(f, f->source.data, bytes, err);
+    const cx_import_reading *before = cx_import_place_reading(place, &end);
+    const cx_import_window window = {.from = before->records - (before->kind != 0),
+                                     .until = UINT64_MAX,
+                                     .after_ns = INT64_MIN,
+                                     .until_ns = INT64_MAX,
+                                     .segments = &segment,
+                                     .segment_count = 1,
+                                     .end = &end};
+    f->is_text = true;
+    f->lines_before = 0;
+    f->goes_on = before->kind != 0 ? window.from : UINT64_MAX;
+    return import_window(f, f->source.data, place->lines == 0 ? cx_import_after_mark(bytes) : bytes,
+                         &window, err);
+}
+
+static cx_status feed_lines(step_feed *f, cx_bytes bytes, const cx_import_place *place,
+                            cx_history_progress *progress, cx_err *err)
 {
     size_t end = bytes.size;
     while (end > 0 && bytes.data[end - 1] != '\n')
@@ -441,8 +496,11 @@ static cx_status feed_lines(step_feed *f, cx_bytes bytes, cx_history_progress *p
     f->lines_before = progress->lines;
     for (size_t i = 0; i < end; i++)
         f->lines += bytes.data[i] == '\n';
-    if (end != 0)
-        CX_TRY(import_bytes(f, f->source.data, cx_bytes_from(bytes.data, end), err));
+    const cx_bytes ended = cx_bytes_from(bytes.data, end);
+    if (place != NULL && place->cut == 0 && end == bytes.size)
+        CX_TRY(feed_text(f, ended, place, err));
+    else if (end != 0)
+        CX_TRY(import_bytes(f, f->source.data, ended, err));
     progress->lines += f->lines;
     return keep_pending(f, cx_bytes_from(bytes.data + end, bytes.size - end), progress, err);
 }
@@ -514,6 +572,7 @@ static cx_status feed_session(step_feed *f, cx_err *err)
     const file_record record =
         file == NULL ? (file_record){.path = {NULL, 0}} : read_file_record(file->value);
     cx_history_progress progress;
+    cx_import_place place;
     cx_buf bytes;
     if (piece == NULL)
         return CX_SUCCESS;
@@ -527,7 +586,8 @@ static cx_status feed_session(step_feed *f, cx_err *err)
     cx_buf_init(&bytes, f->text.alloc);
     cx_status status = add_pending(f, progress.pending, f->item->payload, &bytes, err);
     if (!cx_failed(status))
-        status = feed_lines(f, cx_buf_bytes(&bytes), &progress, err);
+        status = feed_lines(f, cx_buf_bytes(&bytes),
+                            read_place(f, piece->value, &place) ? &place : NULL, &progress, err);
     cx_buf_done(&bytes);
     CX_TRY(status);
     return cx_index_set_history_progress(f->index, f->history, f->source, &progress, err);

@@ -11,7 +11,6 @@
 #include "crypto/api.h"
 #include "proof/api.h"
 #include "recorder/api.h"
-#include "stores/session_place.h"
 
 #define FILE_PREFIX "session/file/"
 #define PIECE_PREFIX "session/piece/"
@@ -232,7 +231,7 @@ static cx_status take_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop
     *stop = true;
     CX_TRY(decode_piece(name, value, &wanted->piece, &place, err));
     wanted->has_place =
-        place.size != 0 && !cx_failed(cx_session_place_decode(place, &wanted->place, &ignored));
+        place.size != 0 && !cx_failed(cx_import_place_decode(place, &wanted->place, &ignored));
     return CX_SUCCESS;
 }
 
@@ -364,7 +363,7 @@ static bool place_before(const cx_recorded_session_step *step, cx_recorded_sessi
         return false;
     return before->offset == 0 ||
            (before->place.size != 0 &&
-            !cx_failed(cx_session_place_decode(before->place, out, &ignored)));
+            !cx_failed(cx_import_place_decode(before->place, out, &ignored)));
 }
 
 /* Appends the place after the pieces; nothing where it is not known. */
@@ -376,7 +375,7 @@ static void place_after(const cx_recorded_session_step *step, cx_recorded_sessio
         return;
     for (size_t i = 0; i < step->piece_count; i++)
         cx_import_place_read(&place, step->pieces[i]);
-    (void)cx_session_place_encode(&place, out);
+    (void)cx_import_place_encode(&place, out);
 }
 
 cx_status cx_recorder_session_count(const cx_recorded_session_step *step, cx_arena *arena,
@@ -413,7 +412,7 @@ static void encode_piece(const new_piece *piece, uint64_t seq, bool counted, cx_
     if (counted)
         cx_codec_uint(&fields, 3, piece->lines);
     cx_buf_init(&place, cx_alloc_default());
-    if (piece->place != NULL && cx_session_place_encode(piece->place, &place))
+    if (piece->place != NULL && cx_import_place_encode(piece->place, &place))
         cx_codec_bytes_o(&fields, 4, cx_buf_bytes(&place));
     if (place.failed)
         out->failed = true;

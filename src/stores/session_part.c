@@ -622,6 +622,8 @@ cx_status cx_session_files_line(cx_home *home, const cx_session_files *files, cx
     *out_found = false;
     if (cx_str_starts(name, CX_STR(at))) {
         name = cx_str_from(name.data + sizeof at - 1, name.size - (sizeof at - 1));
+        const char *more = name.size == 0 ? NULL : memchr(name.data, '~', name.size);
+        name.size = more == NULL ? name.size : (size_t)(more - name.data); /* name.c has the why */
         /* As event.at counts. */
         const uint64_t first = files->end != NULL || is_document(files) ? 0 : 1;
         *out_found = read_number(name, &line) && line >= first &&

@@ -4,161 +4,15 @@
 #include "stores/session_place.h"
 
 #include "base/api.h"
-#include "proof/api.h"
 #include "stores/session_part.h"
-
-/* --- in records ------------------------------------------------------------------------------- */
-
-enum { BEGIN_STARTED = 1, BEGIN_PROMPT, BEGIN_PRINTED, BEGIN_FENCE, BEGIN_HEADING };
-
-/* What the beginning of a cut line comes to: nothing else of it is kept, as the bytes of the line
- * may be erased. */
-static const char *const begins[] = {"", "# aider chat started at ", "#### ", "> ", "```", "# "};
-static const uint8_t tails[] = {'x', ' ', '\t', '\r'};
-
-static uint64_t begin_of(const cx_import_place *p)
-{
-    const cx_str head = cx_str_from((const char *)p->head, sizeof p->head);
-    for (size_t i = 1; i < CX_COUNT_OF(begins); i++)
-        if (cx_str_starts(head, cx_str_z(begins[i])))
-            return i;
-    return 0;
-}
-
-static uint64_t tail_of(const cx_import_place *p)
-{
-    uint64_t tail = 0;
-    for (size_t i = 0; i < CX_IMPORT_LINE_TAIL; i++) {
-        uint64_t is = CX_COUNT_OF(tails) - 1;
-        while (is != 0 && tails[is] != p->tail[i])
-            is--;
-        tail = CX_COUNT_OF(tails) * tail + is;
-    }
-    return tail;
-}
-
-static void set_cut(cx_import_place *p, uint64_t begin, uint64_t tail)
-{
-    memset(p->head, 'x', sizeof p->head);
-    memcpy(p->head, begins[begin], strlen(begins[begin]));
-    for (size_t i = CX_IMPORT_LINE_TAIL; i-- > 0; tail /= CX_COUNT_OF(tails))
-        p->tail[i] = tails[tail % CX_COUNT_OF(tails)];
-}
-
-static void encode_reading(const cx_import_reading *r, cx_buf *out)
-{
-    cx_cbor_fields fields;
-    cx_cbor_fields_begin(&fields, out);
-    cx_codec_uint_o(&fields, 1, r->kind);
-    cx_codec_true_o(&fields, 2, r->fenced);
-    cx_codec_uint_o(&fields, 3, r->records);
-    cx_codec_uint_o(&fields, 4, r->conversations);
-    if (r->has_time)
-        cx_codec_int(&fields, 5, r->t_ns);
-    if (r->has_first)
-        cx_codec_int(&fields, 6, r->first_ns);
-    if (r->has_own)
-        cx_codec_int(&fields, 7, r->own_ns);
-    cx_cbor_fields_end(&fields);
-}
-
-static void encode(const cx_import_place *place, cx_buf *out)
-{
-    cx_cbor_fields fields;
-    cx_cbor_fields_begin(&fields, out);
-    cx_codec_uint_o(&fields, 1, place->lines);
-    cx_codec_true_o(&fields, 2, place->own_ends);
-    cx_codec_true_o(&fields, 3, place->lost);
-    cx_codec_uint_o(&fields, 4, place->text);
-    for (uint8_t i = 0; i < CX_COUNT_OF(place->reading); i++) {
-        cx_cbor_field(&fields, (uint8_t)(5 + i));
-        encode_reading(&place->reading[i], out);
-    }
-    if (place->cut != 0) {
-        cx_codec_uint(&fields, 7, place->cut);
-        cx_codec_true_o(&fields, 8, place->cut_filled);
-        cx_codec_uint_o(&fields, 9, begin_of(place));
-        cx_codec_uint_o(&fields, 10, tail_of(place));
-    }
-    cx_cbor_fields_end(&fields);
-}
-
-bool cx_session_place_encode(const cx_import_place *place, cx_buf *out)
-{
-    if (place->cut != 0 && place->cut <= CX_IMPORT_LINE_HEAD)
-        return false;
-    encode(place, out);
-    return true;
-}
-
-static void decode_reading(cx_decoder *d, cx_import_reading *out)
-{
-    const cx_cbor_members outer = d->members;
-    d->members = cx_cbor_read_members(&d->reader);
-    while (cx_decoder_next(d))
-        switch (d->members.key) {
-        case 1: out->kind = cx_decode_code(d, 1, CX_IMPORT_BLOCK_KINDS - 1); break;
-        case 2: out->fenced = cx_decode_true_o(d); break;
-        case 3: out->records = cx_decode_uint_o(d); break;
-        case 4: out->conversations = cx_decode_uint_o(d); break;
-        case 5:
-            out->has_time = true;
-            out->t_ns = cx_cbor_read_int(&d->reader);
-            break;
-        case 6:
-            out->has_first = true;
-            out->first_ns = cx_cbor_read_int(&d->reader);
-            break;
-        case 7:
-            out->has_own = true;
-            out->own_ns = cx_cbor_read_int(&d->reader);
-            break;
-        default: cx_cbor_reject_member(&d->reader, &d->members);
-        }
-    cx_decoder_end_inner(d, &outer, 0);
-}
-
-cx_status cx_session_place_decode(cx_bytes bytes, cx_import_place *out, cx_err *err)
-{
-    uint64_t begin = 0, tail = 0;
-    cx_decoder d;
-    *out = (cx_import_place){.lines = 0};
-    cx_decoder_begin(&d, bytes, "place in a session", NULL);
-    while (cx_decoder_next(&d))
-        switch (d.members.key) {
-        case 1: out->lines = cx_decode_uint_o(&d); break;
-        case 2: out->own_ends = cx_decode_true_o(&d); break;
-        case 3: out->lost = cx_decode_true_o(&d); break;
-        case 4: out->text = cx_decode_code(&d, 1, CX_IMPORT_TEXT_PROMPTS); break;
-        case 5: decode_reading(&d, &out->reading[0]); break;
-        case 6: decode_reading(&d, &out->reading[1]); break;
-        case 7: out->cut = cx_decode_uint_o(&d); break;
-        case 8: out->cut_filled = cx_decode_true_o(&d); break;
-        case 9: begin = cx_decode_code(&d, 1, BEGIN_HEADING); break;
-        case 10: tail = cx_decode_code(&d, 1, 63); break;
-        default: cx_cbor_reject_member(&d.reader, &d.members);
-        }
-    CX_TRY(cx_decoder_end(&d, 1u << 5 | 1u << 6, err));
-    if (out->cut != 0)
-        set_cut(out, begin, tail);
-    for (size_t i = 0; i < CX_COUNT_OF(out->reading); i++) {
-        const cx_import_reading *r = &out->reading[i];
-        if (r->conversations > r->records || r->records > out->lines || r->records > UINT32_MAX)
-            return cx_fail_at(err, CX_E_FORMAT, "BadPlace", CX_NO_OFFSET,
-                              "found %llu records in %llu lines in a place of a session, expected "
-                              "no more than lines",
-                              (unsigned long long)r->records, (unsigned long long)out->lines);
-    }
-    return CX_SUCCESS;
-}
 
 static bool is_same(const cx_import_place *a, const cx_import_place *b)
 {
     cx_buf left, right;
     cx_buf_init(&left, cx_alloc_default());
     cx_buf_init(&right, cx_alloc_default());
-    encode(a, &left);
-    encode(b, &right);
+    cx_import_place_write(a, &left);
+    cx_import_place_write(b, &right);
     const bool same =
         !left.failed && !right.failed && cx_str_eq(cx_buf_str(&left), cx_buf_str(&right));
     cx_buf_done(&left);
@@ -354,7 +208,7 @@ static cx_status find_recorded(cx_session_files *files, cx_arena *arena, bool *o
     if (ends == NULL)
         return cx_fail_nomem(err);
     *out_found = file->place.size != 0 && file->counted &&
-                 !cx_failed(cx_session_place_decode(file->place, &ends[0], &ignored)) &&
+                 !cx_failed(cx_import_place_decode(file->place, &ends[0], &ignored)) &&
                  ends[0].lines == file->lines;
     if (!*out_found)
         return CX_SUCCESS;

@@ -37,11 +37,4 @@ typedef struct cx_session_gaps {
 CX_RESULT cx_session_places_gaps(cx_home *home, const cx_session_files *files, cx_arena *arena,
                                  cx_buf *out, cx_session_gaps *gaps, bool *out_found, cx_err *err);
 
-/* --- in records ------------------------------------------------------------------------------- */
-
-/* Nothing of the text is in it.  False: it cannot be said without, and nothing is written. */
-bool cx_session_place_encode(const cx_import_place *place, cx_buf *out);
-/* CX_E_FORMAT when it is no place. */
-CX_RESULT cx_session_place_decode(cx_bytes bytes, cx_import_place *out, cx_err *err);
-
 #endif

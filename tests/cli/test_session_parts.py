@@ -498,6 +498,31 @@ def records_of_aider_keep_their_numbers_when_a_piece_is_erased():
 
 
 @test
+def a_hit_in_a_history_of_aider_opens_at_its_record():
+    turn = "#### ask{0}  \n\nalpha{0}\n\n```\n> quote{0}  \n{1}omega{0}\n```\n\n> Applied edit to a{0}.c  \n\n"
+    with Place() as p:
+        chat(p, "# aider chat started at 2026-11-01 09:00:00\n\n" + turn.format(0, "").partition("omega0")[0])
+        for i in range(1, 6):  # each piece ends in a fence
+            before, _, after = turn.format(i, "").partition(f"omega{i}")
+            chat(p, f"omega{i - 1}\n```\n\n> Applied edit to a{i - 1}.c  \n\n" + before)
+        rows = p.json("histories")["histories"]
+        check(len(rows) == 1 and rows[0]["source"] == "aider" and rows[0]["title"] == "ask0", rows)
+        where = "@" + rows[0]["name"]
+        for i in range(5):
+            for word, kind in (("ask", "user"), ("alpha", "said"), ("quote", "said"), ("omega", "said")):
+                hits = p.json("search", f"{word}{i}", "--in", where)["hits"]
+                check(len(hits) == 1, word, i, hits)
+                shown = p.json("lattice", "show", "@session/project", hits[0]["ref"])
+                raw = shown["node"]["event"]["raw"]
+                check(raw["kind"] == kind and f"{word}{i}" in raw["text"], hits, raw)
+                p.expect(0, "lattice", "show", "@session/project", hits[0]["ref"], "--part", "0", out=f"{word}{i}")
+        with served(p) as ask:
+            ref = p.json("search", "omega3", "--in", where)["hits"][0]["ref"]
+            check("~" in ref and ask("session/project/extent", node=ref)["entry"] == 3 * 3 + 2, ref)
+            check(ask("session/project/extent", node="at:0:~1")["entry"] is None)
+
+
+@test
 def prompts_of_aider_are_opened_as_a_whole():
     with Place() as p:
         chat(p, "\n# 2026-05-03 09:00:00.5\n+go on\n+please\n")

@@ -25,6 +25,7 @@ static void cut(cut_text *t, uint64_t *random)
     t->count = 0;
     while (at < t->text.size && t->count < PIECES_MAX) {
         size_t size = 1 + aider_pick(random, anywhere ? 30 : 200);
+        size = at == 0 && size < 3 ? 3 : size; /* a mark is not cut */
         size = size > t->text.size - at ? t->text.size - at : size;
         while (!anywhere && at + size < t->text.size && t->text.data[at + size - 1] != '\n')
             size++;

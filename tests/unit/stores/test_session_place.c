@@ -276,7 +276,7 @@ static void put_place(archive *a, size_t piece, const cx_import_place *place, bo
     cx_codec_uint(&fields, 2, found.size);
     cx_codec_uint(&fields, 3, found.lines);
     if (place != NULL)
-        CHECK(cx_session_place_encode(place, &text));
+        CHECK(cx_import_place_encode(place, &text));
     if (damaged)
         cx_buf_add_z(&text, "no place");
     cx_codec_bytes_o(&fields, 4, cx_buf_bytes(&text));
@@ -485,15 +485,15 @@ CX_TEST(a_place_keeps_nothing_of_the_text)
     for (unsigned i = 0; i < 20; i++)
         cx_buf_add_z(&line, i == 0 ? "> " : "secret ");
     cx_import_place_read(&place, cx_buf_bytes(&line));
-    REQUIRE(cx_session_place_encode(&place, &out));
+    REQUIRE(cx_import_place_encode(&place, &out));
     CHECK(memmem(out.data, out.size, "secret", 6) == NULL);
     CHECK(memmem(out.data, out.size, "ret", 3) == NULL);
-    CHECK_STATUS(cx_session_place_decode(cx_buf_bytes(&out), &again, &err), &err);
+    CHECK_STATUS(cx_import_place_decode(cx_buf_bytes(&out), &again, &err), &err);
     cx_import_place_read(&place, cx_str_bytes(CX_STR(" \n")));
     cx_import_place_read(&again, cx_str_bytes(CX_STR(" \n")));
     CHECK(memcmp(place.reading, again.reading, sizeof place.reading) == 0);
     cx_import_place_read(&place, cx_str_bytes(CX_STR("short")));
-    CHECK(!cx_session_place_encode(&place, &out));
+    CHECK(!cx_import_place_encode(&place, &out));
     cx_buf_done(&line);
     cx_buf_done(&out);
 }
@@ -506,15 +506,15 @@ CX_TEST(bytes_that_are_no_place_are_refused)
     cx_err err;
     cx_buf_init(&out, cx_alloc_default());
     place.reading[0].records = 3;
-    REQUIRE(cx_session_place_encode(&place, &out));
-    CHECK_FAILS(cx_session_place_decode(cx_buf_bytes(&out), &again, &err), err, CX_E_FORMAT,
+    REQUIRE(cx_import_place_encode(&place, &out));
+    CHECK_FAILS(cx_import_place_decode(cx_buf_bytes(&out), &again, &err), err, CX_E_FORMAT,
                 "BadPlace");
     place.reading[0].records = 1;
     cx_buf_clear(&out);
-    REQUIRE(cx_session_place_encode(&place, &out));
-    CHECK_STATUS(cx_session_place_decode(cx_buf_bytes(&out), &again, &err), &err);
+    REQUIRE(cx_import_place_encode(&place, &out));
+    CHECK_STATUS(cx_import_place_decode(cx_buf_bytes(&out), &again, &err), &err);
     for (size_t size = 0; size < out.size; size++)
-        CHECK(cx_failed(cx_session_place_decode(cx_bytes_from(out.data, size), &again, &err)));
+        CHECK(cx_failed(cx_import_place_decode(cx_bytes_from(out.data, size), &again, &err)));
     cx_buf_done(&out);
 }
 

@@ -12,7 +12,7 @@ import type {Model} from './model';
 const WHOLE_MOST = 8192;
 /** Names of a step that are the same in the whole and in every part. */
 const HASH = /^[0-9a-f]{64}$/;
-const PLACE = /^(at:\d{1,9}:\d{1,15}|src:.+)$/;
+const PLACE = /^(at:\d{1,9}:\d{1,15}(~\d+)?|src:.+)$/;
 
 /** Entries `from` .. `from` + `size` - 1 of `entries`. */
 export interface Part {
