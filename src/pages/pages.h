@@ -94,6 +94,11 @@ CX_RESULT cx_pages_put(cx_pages *pages, cx_pages_anchor *anchor, const cx_smt_pa
 /* The next pair, keys ascending; *out_more is false when there is none. */
 typedef cx_status cx_pages_next(void *arg, cx_smt_pair *out, bool *out_more, cx_err *err);
 
+/* The same as cx_pages_put, in bounded memory, of changes that come sorted: each page is touched
+ * once, however many they are.  Keys that do not ascend are CX_E_USAGE. */
+CX_RESULT cx_pages_put_sorted(cx_pages *pages, cx_pages_anchor *anchor, cx_pages_next *next,
+                              void *arg, const cx_pages_moment *moment, cx_err *err);
+
 /*
  * Builds a tree that has no keys yet from all its pairs, in bounded memory.  Rows of it that are in
  * the tables are overwritten, but none is deleted.  Keys that do not ascend are CX_E_USAGE.

@@ -553,36 +553,59 @@ static cx_status apply_sorted(put *p, const cx_smt_pair *sorted, size_t count, c
     return CX_SUCCESS;
 }
 
-CX_RESULT cx_page_apply(const cx_page_sink *sink, cx_pages_anchor *anchor, const cx_smt_pair *pairs,
-                        size_t count, cx_err *err)
+static put *open_put(const cx_page_sink *sink, const cx_pages_anchor *anchor)
 {
-    static const cx_digest absent = {{0}};
-    const cx_alloc *alloc = sink->pages->alloc;
-    cx_smt_pair *sorted = NULL;
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (cx_digest_eq(&pairs[i].value, &absent))
-            return cx_fail(err, CX_E_USAGE, "a value of zeros means absent");
-    if (count == 0)
-        return CX_SUCCESS;
-    put *p = cx_alloc_zeroed(alloc, 1, sizeof *p);
+    put *p = cx_alloc_zeroed(sink->pages->alloc, 1, sizeof *p);
     if (p == NULL)
-        return cx_fail_nomem(err);
+        return NULL;
     p->sink = *sink;
     p->pages = sink->pages;
     p->anchor = *anchor;
+    return p;
+}
+
+static void close_put(put *p)
+{
+    const cx_alloc *alloc = p->pages->alloc;
+    put_done(p);
+    cx_alloc_free(alloc, p, sizeof *p);
+}
+
+static bool is_absent(const cx_smt_pair *pair)
+{
+    static const cx_digest absent = {{0}};
+    return cx_digest_eq(&pair->value, &absent);
+}
+
+static cx_status fail_absent(cx_err *err)
+{
+    return cx_fail(err, CX_E_USAGE, "a value of zeros means absent");
+}
+
+CX_RESULT cx_page_apply(const cx_page_sink *sink, cx_pages_anchor *anchor, const cx_smt_pair *pairs,
+                        size_t count, cx_err *err)
+{
+    cx_smt_pair *sorted = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_absent(&pairs[i]))
+            return fail_absent(err);
+    if (count == 0)
+        return CX_SUCCESS;
+    put *p = open_put(sink, anchor);
+    if (p == NULL)
+        return cx_fail_nomem(err);
     cx_status status = sort_changes(sink->pages, pairs, count, &sorted, &kept, err);
     if (!cx_failed(status)) {
         status = apply_sorted(p, sorted, kept, err);
-        cx_alloc_free(alloc, sorted, count * sizeof *sorted);
+        cx_alloc_free(sink->pages->alloc, sorted, count * sizeof *sorted);
     }
     if (!cx_failed(status)) {
         for (size_t i = 0; i < p->superseded.count; i++)
             cx_page_remove(sink->own, p->superseded.items[i]);
         *anchor = p->anchor;
     }
-    put_done(p);
-    cx_alloc_free(alloc, p, sizeof *p);
+    close_put(p);
     return status;
 }
 
@@ -592,4 +615,60 @@ CX_RESULT cx_pages_put(cx_pages *pages, cx_pages_anchor *anchor, const cx_smt_pa
     CX_ASSERT(!moment->has_newest || moment->newest < moment->next_snapshot);
     const cx_page_sink sink = {.pages = pages, .moment = moment};
     return cx_page_apply(&sink, anchor, pairs, count, err);
+}
+
+/* --- changes that come sorted ----------------------------------------------------------------- */
+
+/* The next changes of a batch; `chunk` has room for PAGE_CHUNK. */
+static cx_status fill_chunk(cx_pages_next *next, void *arg, cx_smt_pair *chunk, size_t *count,
+                            bool *more, cx_err *err)
+{
+    const cx_digest last = *count == 0 ? (cx_digest){{0}} : chunk[*count - 1].key;
+    bool is_first = *count == 0;
+    *count = 0;
+    while (*count < PAGE_CHUNK) {
+        cx_smt_pair *pair = &chunk[*count];
+        const cx_digest *before = *count == 0 ? &last : &chunk[*count - 1].key;
+        CX_TRY(next(arg, pair, more, err));
+        if (!*more)
+            return CX_SUCCESS;
+        if (is_absent(pair))
+            return fail_absent(err);
+        if (!is_first && memcmp(before->bytes, pair->key.bytes, sizeof before->bytes) >= 0)
+            return cx_fail(err, CX_E_USAGE, "keys must ascend");
+        is_first = false;
+        ++*count;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status apply_ascending(put *p, cx_pages_next *next, void *arg, cx_smt_pair *chunk,
+                                 cx_err *err)
+{
+    size_t count = 0;
+    for (bool more = true; more;) {
+        CX_TRY(fill_chunk(next, arg, chunk, &count, &more, err));
+        if (count != 0)
+            CX_TRY(apply_sorted(p, chunk, count, err));
+    }
+    return CX_SUCCESS;
+}
+
+CX_RESULT cx_pages_put_sorted(cx_pages *pages, cx_pages_anchor *anchor, cx_pages_next *next,
+                              void *arg, const cx_pages_moment *moment, cx_err *err)
+{
+    CX_ASSERT(!moment->has_newest || moment->newest < moment->next_snapshot);
+    const cx_page_sink sink = {.pages = pages, .moment = moment};
+    const size_t size = PAGE_CHUNK * sizeof(cx_smt_pair);
+    put *p = open_put(&sink, anchor);
+    if (p == NULL)
+        return cx_fail_nomem(err);
+    cx_smt_pair *chunk = cx_alloc_new(pages->alloc, size);
+    cx_status status =
+        chunk == NULL ? cx_fail_nomem(err) : apply_ascending(p, next, arg, chunk, err);
+    cx_alloc_free(pages->alloc, chunk, size);
+    if (!cx_failed(status))
+        *anchor = p->anchor;
+    close_put(p);
+    return status;
 }

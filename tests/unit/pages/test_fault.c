@@ -15,6 +15,17 @@ typedef struct fault_kit {
     cx_digest root; /* with all of them */
 } fault_kit;
 
+static cx_status next_pair(void *arg, cx_smt_pair *out, bool *out_more, cx_err *err)
+{
+    const cx_smt_pair **next = arg;
+    (void)err;
+    *out_more = *next != NULL;
+    if (*out_more)
+        *out = **next;
+    *next = NULL;
+    return CX_SUCCESS;
+}
+
 static cx_status use_pages(fault_kit *f, const cx_alloc *alloc)
 {
     kit *k = &f->k;
@@ -47,6 +58,9 @@ static cx_status use_pages(fault_kit *f, const cx_alloc *alloc)
     cx_pages_sweep_position position = {.table = 0};
     bool done;
     CX_TRY_GOTO(status, cx_pages_sweep(pages, 7, NULL, 0, 10000, &position, &done, &k->err));
+    const cx_smt_pair other = {f->pairs[0].key, f->pairs[1].value}, *next = &other;
+    CX_TRY_GOTO(status, cx_pages_put_sorted(pages, &anchor, next_pair, &next, &moment, &k->err));
+    CHECK(!cx_digest_eq(&anchor.root, &f->root));
 done:
     cx_arena_done(&arena);
     cx_pages_overlay_close(overlay);

@@ -262,6 +262,78 @@ CX_TEST(pages_build_refuses_what_is_not_sorted)
     kit_close(&k);
 }
 
+/* --- changes that come sorted ----------------------------------------------------------------- */
+
+/* A batch of `count` after one of `before` keys and a snapshot, both ways. */
+static void check_put_sorted(cx_scheme scheme, size_t before, size_t count)
+{
+    static cx_smt_pair pairs[KEYS_MAX];
+    kit k, sorted;
+    bool same = false;
+    cx_pages_difference difference;
+    kit_open(&k, scheme, 0);
+    kit_open(&sorted, scheme, 0);
+    for (size_t i = 0; i < before; i++)
+        pairs[i] = (cx_smt_pair){kit_key(i), kit_random_digest(&k)};
+    kit_put(&k, pairs, before);
+    kit_put(&sorted, pairs, before);
+    k.moment = sorted.moment = (cx_pages_moment){.next_snapshot = 1, .has_newest = true};
+    for (size_t i = 0; i < count; i++) /* half of them are new */
+        pairs[i] = (cx_smt_pair){kit_key(before / 2 + i), kit_random_digest(&k)};
+    qsort(pairs, count, sizeof *pairs, by_key);
+    kit_put(&k, pairs, count);
+    source from = {pairs, count};
+    CHECK_STATUS(cx_pages_put_sorted(sorted.pages, &sorted.anchor, next_pair, &from, &sorted.moment,
+                                     &sorted.err),
+                 &sorted.err);
+    CHECK_INT(from.count, 0);
+    CHECK(cx_digest_eq(&sorted.anchor.root, &k.anchor.root));
+    CHECK_INT(sorted.anchor.height, k.anchor.height);
+    CHECK_INT(sorted.anchor.key_count, k.anchor.key_count);
+    CHECK_STATUS(cx_pages_compare(k.db, sorted.db, 7, &same, &difference, &k.err), &k.err);
+    CHECK(same);
+    CHECK_INT(kit_ask(sorted.db, "SELECT count(*) FROM leaf_was"),
+              kit_ask(k.db, "SELECT count(*) FROM leaf_was"));
+    CHECK_INT(kit_ask(sorted.db, "SELECT count(*) FROM page_was"),
+              kit_ask(k.db, "SELECT count(*) FROM page_was"));
+    kit_close(&sorted);
+    kit_close(&k);
+}
+
+CX_TEST(pages_put_sorted_is_what_a_put_leads_to)
+{
+    static const size_t before[] = {0, 40, 3000}, counts[] = {0, 1, 1023, 1024, 1025, 2500};
+    for (size_t s = 0; s < CX_COUNT_OF(kit_schemes); s++)
+        for (size_t b = 0; b < CX_COUNT_OF(before); b++)
+            for (size_t c = 0; c < CX_COUNT_OF(counts); c++)
+                check_put_sorted(kit_schemes[s], before[b], counts[c]);
+}
+
+/* Also where one chunk of changes ends and the next begins. */
+CX_TEST(pages_put_sorted_refuses_what_is_not)
+{
+    static cx_smt_pair pairs[1025];
+    kit k;
+    kit_open(&k, CX_SCHEME_CORTEX_1, 0);
+    for (size_t i = 0; i < CX_COUNT_OF(pairs); i++)
+        pairs[i] = (cx_smt_pair){kit_key(i), kit_random_digest(&k)};
+    qsort(pairs, CX_COUNT_OF(pairs), sizeof *pairs, by_key);
+    const cx_digest last = pairs[1024].key;
+    pairs[1024].key = pairs[1023].key;
+    source from = {pairs, 1025};
+    CHECK(cx_pages_put_sorted(k.pages, &k.anchor, next_pair, &from, &k.moment, &k.err).code ==
+          CX_E_USAGE);
+    from = (source){pairs + 1023, 2};
+    CHECK(cx_pages_put_sorted(k.pages, &k.anchor, next_pair, &from, &k.moment, &k.err).code ==
+          CX_E_USAGE);
+    pairs[1024] = (cx_smt_pair){.key = last};
+    from = (source){pairs + 1023, 2};
+    CHECK(cx_pages_put_sorted(k.pages, &k.anchor, next_pair, &from, &k.moment, &k.err).code ==
+          CX_E_USAGE);
+    CHECK_INT(k.anchor.key_count, 0);
+    kit_close(&k);
+}
+
 /* --- edges ---------------------------------------------------------------------------- */
 
 CX_TEST(pages_put_takes_the_last_value_of_a_key)
