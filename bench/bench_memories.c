@@ -6,6 +6,8 @@
  *                                         says "ready", and measures a turn for each line that it
  *                                         reads
  *     bench_memories FOLDER COUNT CHANGE  changes CHANGE of its memories, 256 a commit, and ends
+ *     bench_memories FOLDER COUNT CHANGE snapshots SNAPSHOTS
+ *                                         the same, with so many snapshots between
  *     bench_memories FOLDER COUNT AT_ONCE SECONDS
  *                                         changes memories for so long without a rest, AT_ONCE a
  *                                         commit, each synced: memories a second of each ten
@@ -19,10 +21,12 @@
  * of each: memories a second.  bench/older.py runs it of this build and of an older one in turn.
  * FOLDER is made without syncs: it must not be trusted after a loss of power.
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "bench/bench.h"
 #include "bench/ledger_home.h"
+#include "ledger/snapshot.h"
 #include "recorder/recorder.h"
 
 enum { AT_ONCE = 256 };
@@ -125,26 +129,44 @@ static cx_home *open_home(const char *folder, size_t waiting)
     return home;
 }
 
-/* Without syncs; changes of some among so many, or of all in order. */
-static void fill(const char *folder, uint64_t count, uint64_t among)
+static void make_snapshot(cx_home *home)
+{
+    cx_arena arena;
+    cx_manifest made;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    bench_must(cx_snapshot_make(home, CX_STR("bench"), CX_STR("explicit"),
+                                INT64_C(1700000000000000000), &arena, &made, &bench_err));
+    cx_arena_done(&arena);
+}
+
+/* Without syncs; changes of some among so many, or of all in order.  The first snapshot is before
+ * the first change. */
+static void fill(const char *folder, uint64_t count, uint64_t among, uint64_t snapshots)
 {
     cx_home *home = open_home(folder, (size_t)768 << 20);
-    for (uint64_t i = 0; i < count; i += AT_ONCE) /* the last commit is whole, too */
+    uint64_t made = 0;
+    for (uint64_t i = 0; i < count; i += AT_ONCE) { /* the last commit is whole, too */
+        for (; made < snapshots && i >= made * count / snapshots; made++)
+            make_snapshot(home);
         put_memories(home, i, AT_ONCE, among);
+    }
     bench_must(cx_home_close(home, &bench_err));
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || argc > 5) {
-        (void)fprintf(stderr, "usage: bench_memories FOLDER COUNT [CHANGE | AT_ONCE SECONDS]\n");
+    const bool spreads = argc == 6 && strcmp(argv[4], "snapshots") == 0;
+    if ((argc < 3 || argc > 5) && !spreads) {
+        (void)fprintf(stderr, "usage: bench_memories FOLDER COUNT [CHANGE [snapshots SNAPSHOTS] |"
+                              " AT_ONCE SECONDS]\n");
         return 2;
     }
     const uint64_t memories = strtoull(argv[2], NULL, 10);
     if (access(argv[1], F_OK) != 0)
-        fill(argv[1], memories, 0);
-    if (argc == 4) {
-        fill(argv[1], strtoull(argv[3], NULL, 10), memories);
+        fill(argv[1], memories, 0, 0);
+    if (argc == 4 || spreads) {
+        fill(argv[1], strtoull(argv[3], NULL, 10), memories,
+             spreads ? strtoull(argv[5], NULL, 10) : 0);
         return 0;
     }
     syncs = true;
