@@ -456,16 +456,6 @@ static bool needs_ranges(const cx_entry *entry)
            (cx_str_is(entry->kind, "drop_snapshot") || cx_str_is(entry->kind, "redact_memory"));
 }
 
-/* The trees of before a snapshot must be there: its changes and later ones are told apart. */
-static bool has_snapshot(const cx_ledger_frame *frame)
-{
-    for (size_t i = 0; i < frame->change_count; i++)
-        if (frame->changes[i].key.size == 5 + 8 &&
-            memcmp(frame->changes[i].key.data, "snap/", 5) == 0)
-            return true;
-    return false;
-}
-
 static cx_status call_derivers(cx_derive *at, const cx_ledger_frame *frame, const cx_entry *entry,
                                cx_err *err)
 {
@@ -541,8 +531,6 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
         CX_TRY(cx_entry_decode(frame->entry, &entry, err));
         decoded = &entry;
     }
-    if (home->store.later.on && has_snapshot(frame))
-        CX_TRY(cx_home_finish_derived(home, err));
     if (needs_ranges(decoded))
         CX_TRY(cx_home_flush_wait_locked(home, err));
     cx_actor *actor = NULL;

@@ -338,6 +338,41 @@ static cx_status compare_roots(const frame_check *check, const cx_manifest *mani
     return CX_SUCCESS;
 }
 
+/* While changes of trees wait: all but the roots of these is checked now.  *out_done is false for a
+ * manifest that must be checked otherwise. */
+static cx_status check_before_trees(const frame_check *check, cx_home *home, const cx_actor *actor,
+                                    const cx_manifest *manifest, bool *out_done, cx_err *err)
+{
+    cx_roots roots = {.journal_size = actor->edge.size,
+                      .journal = cx_mmr_edge_root(&actor->edge, actor->info.scheme),
+                      .edges = manifest->edges_root,
+                      .memories = manifest->memories_root};
+    *out_done = false;
+    if (check->frame->change_count != 1 ||
+        !cx_store_expect_roots(&home->store, actor->id, manifest->snapshot_seq, &roots.memories,
+                               &roots.edges))
+        return CX_SUCCESS;
+    *out_done = true;
+    roots.overall =
+        cx_scheme_overall(actor->info.scheme, &roots.journal, &roots.edges, &roots.memories);
+    return compare_roots(check, manifest, &roots, &actor->info, err);
+}
+
+static cx_status check_manifest(const frame_check *check, cx_home *home, cx_actor *actor,
+                                const cx_manifest *manifest, cx_err *err)
+{
+    cx_roots roots;
+    bool done = false;
+    CX_TRY(check_before_trees(check, home, actor, manifest, &done, err));
+    if (done)
+        return CX_SUCCESS;
+    /* While deriving a snapshot ends a batch of the trees anyway. */
+    if (cx_store_memtable_rows(&home->store) != 0)
+        CX_TRY(cx_home_flush_now(home, err));
+    CX_TRY(cx_actor_roots(home, actor, &roots, err));
+    return compare_roots(check, manifest, &roots, &actor->info, err);
+}
+
 cx_status cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, cx_arena *arena,
                                   const cx_check_sink *sink, cx_err *err)
 {
@@ -354,7 +389,6 @@ cx_status cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, c
         frame_check check = {
             .frame = frame, .scheme = actor->info.scheme, .arena = arena, .sink = sink};
         cx_manifest manifest;
-        cx_roots roots;
         cx_status decoded = cx_manifest_decode(change->value, &manifest, NULL);
         if (cx_failed(decoded))
             return report_undecoded(&check, decoded, "manifest", "the manifest is not canonical",
@@ -364,11 +398,36 @@ cx_status cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, c
         if (!cx_str_eq(manifest.actor, frame->actor) || manifest.scheme != actor->info.scheme)
             CX_TRY(report_finding(&check, "manifest", "ManifestMismatch",
                                   "the manifest names another actor or scheme", err));
-        /* While deriving a snapshot ends a batch of the trees anyway. */
-        if (cx_store_memtable_rows(&home->store) != 0)
-            CX_TRY(cx_home_flush_now(home, err));
-        CX_TRY(cx_actor_roots(home, actor, &roots, err));
-        CX_TRY(compare_roots(&check, &manifest, &roots, &actor->info, err));
+        CX_TRY(check_manifest(&check, home, actor, &manifest, err));
     }
     return CX_SUCCESS;
+}
+
+typedef struct tree_check {
+    cx_home *home;
+    const cx_check_sink *sink;
+} tree_check;
+
+static cx_status report_roots(void *arg, const cx_snapshot_row *named, const cx_digest found[2],
+                              cx_err *err)
+{
+    const tree_check *trees = arg;
+    const unsigned which = cx_digest_eq(&named->roots[CX_TREE_EDGES], &found[CX_TREE_EDGES])
+                               ? CX_TREE_MEMORIES
+                               : CX_TREE_EDGES;
+    cx_actor *actor;
+    CX_TRY(cx_home_actor_numbered(trees->home, named->actor, &actor, err));
+    const cx_ledger_frame frame = {.actor = actor->info.name};
+    frame_check check = {.frame = &frame, .sink = trees->sink};
+    (void)snprintf(check.where, sizeof check.where, "snapshot %llu",
+                   (unsigned long long)named->snapshot);
+    return report_mismatch(&check, "manifest", "ManifestRootMismatch",
+                           which == CX_TREE_EDGES ? "edges root" : "memories root",
+                           &named->roots[which], &found[which], err);
+}
+
+cx_status cx_home_check_built(cx_home *home, const cx_check_sink *sink, cx_err *err)
+{
+    tree_check trees = {.home = home, .sink = sink};
+    return cx_store_other_roots(&home->store, report_roots, &trees, err);
 }

@@ -163,9 +163,6 @@ unsigned cx_home_derive_threads(const cx_home *home)
 
 cx_status cx_home_flush_aside(cx_home *home, cx_err *err)
 {
-    CX_TRY(cx_home_flush_end(home, err));
-    if (cx_store_deferred_is_full(&home->store))
-        return cx_home_finish_derived(home, err);
     return flush_in_order(home, cx_home_derive_threads(home) > 1, err);
 }
 

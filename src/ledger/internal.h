@@ -449,8 +449,11 @@ struct cx_check_sink {
 
 CX_RESULT cx_home_check_frame(const cx_ledger_frame *frame, cx_scheme scheme, cx_arena *arena,
                               const cx_check_sink *sink, cx_err *err);
-/* The manifest in a frame without entry against the state at that moment (trees are kept). */
+/* The manifest in a frame without entry against the state at that moment, right after the frame was
+ * applied; but for the roots of trees that wait. */
 CX_RESULT cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, cx_arena *arena,
                                   const cx_check_sink *sink, cx_err *err);
+/* .. which are checked here, once they are built. */
+CX_RESULT cx_home_check_built(cx_home *home, const cx_check_sink *sink, cx_err *err);
 
 #endif

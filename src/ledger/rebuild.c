@@ -106,7 +106,8 @@ static cx_status derive_all(rebuild *work, cx_err *err)
         CX_TRY_GOTO(status, derive_commit(work, &commit, skip, err));
         skip = 0;
     }
-    status = cx_home_finish_derived(home, err);
+    CX_TRY_GOTO(status, cx_home_finish_derived(home, err));
+    status = cx_home_check_built(home, &work->sink, err);
 done:
     cx_log_scan_end(scan);
     return status;

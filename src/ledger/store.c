@@ -698,7 +698,7 @@ static cx_status write_rows(cx_store *store, const cx_memtable *generation, cx_e
         counters.actors = number < counters.actors ? counters.actors : number + 1;
     }
     CX_TRY(forget_covered(store, generation, err));
-    if (store->later.on && store->later.wanted)
+    if (cx_store_deferred_is_due(store))
         CX_TRY(cx_store_build_deferred(store, err));
     store->flushing_counters = counters;
     return put_position(store, store->identity, generation->end, &counters, err);
@@ -784,6 +784,7 @@ cx_status cx_store_finish_derived(cx_store *store, cx_err *err)
 {
     CX_ASSERT(store->derives);
     CX_TRY(cx_store_merge_waiting(store, err));
+    CX_TRY(cx_store_forget_roots(store, err));
     CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));
     CX_TRY(cx_store_sync_runs(store, err));
     CX_TRY(cx_db_commit(store->writing.db, err));

@@ -72,6 +72,8 @@ typedef struct cx_snapshot_row {
     int64_t actor;
     uint64_t snapshot;
     bool dropped;
+    bool expected;      /* cx_store_expect_roots */
+    cx_digest roots[2]; /* .. which its manifest names */
 } cx_snapshot_row;
 
 /* A node of an actor's journal tree that is kept (tree/mmr.h). */
@@ -136,10 +138,13 @@ typedef struct cx_store_aside {
 /* Changes of trees that wait until these are built at once (store_later.c). */
 typedef struct cx_store_later {
     bool on;
-    bool wanted;   /* the next flush builds them */
-    bool built;    /* since actors were read: theirs are newer in the tables */
-    uint64_t runs; /* that are stored */
+    bool wanted;        /* the next flush builds them, and then none waits any more */
+    bool built;         /* since actors were read: theirs are newer in the tables */
+    uint64_t runs;      /* that are stored */
+    uint64_t runs_max;  /* .. of which so many are merged */
+    uint64_t snapshots; /* the id of the next one that waits */
     cx_db_statement *put, *get;
+    cx_db_statement *put_snapshot, *next_snapshot, *remove_snapshot, *set_found;
 } cx_store_later;
 
 typedef struct cx_record_runs cx_record_runs; /* store_runs.c */
@@ -306,18 +311,32 @@ CX_RESULT cx_store_write_states(cx_store *store, const cx_memtable *memtable, cx
 
 /* --- store_later.c: .. which are built at once ------------------------------------------------ */
 
-/* Of a store that derives and is empty: changes of trees wait, and the roots of actors' rows are
- * those of empty trees, until a flush with `later.wanted`, which builds them.  No snapshot may be
- * flushed before. */
+/* Of a store that derives and is empty: changes of trees and snapshots wait, and the roots of
+ * actors' rows are older than these, until a flush with `later.wanted`, which builds them, and ends
+ * this. */
 CX_RESULT cx_store_defer_trees(cx_store *store, cx_err *err);
 /* Of one that was opened again: goes on with what waits, if something does. */
 CX_RESULT cx_store_resume_deferred(cx_store *store, cx_err *err);
 void cx_store_end_deferred(cx_store *store);
-/* So much waits that the trees are to be built, so that memory is bounded. */
-bool cx_store_deferred_is_full(const cx_store *store);
-/* Within a flush: instead of cx_store_write_states; and after the rows of actors. */
+/*
+ * Right after a snapshot was put: the roots that its manifest names are held against those of the
+ * trees when these are built.  False when it is not the one that was put last, or nothing waits.
+ */
+bool cx_store_expect_roots(cx_store *store, int64_t actor, uint64_t snapshot,
+                           const cx_digest *memories, const cx_digest *edges);
+/* Shows the snapshots whose roots were others, as far as the trees are built, in the order in which
+ * they were made; memories are the first of two roots. */
+CX_RESULT cx_store_other_roots(cx_store *store,
+                               cx_status (*differs)(void *arg, const cx_snapshot_row *named,
+                                                    const cx_digest found[2], cx_err *err),
+                               void *arg, cx_err *err);
+/* Within a flush: instead of cx_store_write_states; and after the rows of actors, when it is due:
+ * wanted, or so much waits that memory would not be bounded. */
 CX_RESULT cx_store_write_later(cx_store *store, const cx_memtable *memtable, cx_err *err);
+bool cx_store_deferred_is_due(const cx_store *store);
 CX_RESULT cx_store_build_deferred(cx_store *store, cx_err *err);
+/* What was kept for cx_store_other_roots is no longer needed. */
+CX_RESULT cx_store_forget_roots(cx_store *store, cx_err *err);
 
 /* --- store_runs.c: rows of records, merged in the end ----------------------------------------- */
 

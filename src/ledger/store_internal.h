@@ -35,9 +35,9 @@ cx_status cx_store_check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_by
 
 /* --- writing past the memtable, in a transaction of store->writing ---------------------------- */
 
-/* Heights of an actor's trees when a snapshot was made. */
-CX_RESULT cx_store_write_past(cx_store *store, int64_t actor, uint64_t snapshot,
-                              const cx_pages_anchor trees[2], cx_err *err);
+/* A snapshot that was made when the actor's trees were these, or dropped. */
+CX_RESULT cx_store_write_snapshot(cx_store *store, const cx_snapshot_row *row,
+                                  const cx_pages_anchor trees[2], cx_err *err);
 
 /* An actor's row, with `trees`. */
 CX_RESULT cx_store_write_actor(cx_store *store, const cx_actor_row *row, cx_err *err);

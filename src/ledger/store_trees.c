@@ -14,8 +14,8 @@
 
 /* --- snapshots -------------------------------------------------------------------------------- */
 
-cx_status cx_store_write_past(cx_store *store, int64_t actor, uint64_t snapshot,
-                              const cx_pages_anchor trees[2], cx_err *err)
+static cx_status write_past(cx_store *store, int64_t actor, uint64_t snapshot,
+                            const cx_pages_anchor trees[2], cx_err *err)
 {
     cx_db_statement *statement = store->writing.put_past;
     cx_db_bind_int(statement, 1, actor);
@@ -31,6 +31,15 @@ static cx_status remove_past(cx_store *store, int64_t actor, uint64_t snapshot, 
     cx_db_bind_int(statement, 1, actor);
     cx_db_bind_int(statement, 2, (int64_t)snapshot);
     return cx_db_execute(statement, err);
+}
+
+cx_status cx_store_write_snapshot(cx_store *store, const cx_snapshot_row *row,
+                                  const cx_pages_anchor trees[2], cx_err *err)
+{
+    if (!row->dropped)
+        return write_past(store, row->actor, row->snapshot, trees, err);
+    CX_TRY(cx_history_want_sweep(store, row->actor, err));
+    return remove_past(store, row->actor, row->snapshot, err);
 }
 
 cx_status cx_store_past_heights(cx_store *store, int64_t actor, uint64_t snapshot, uint8_t out[2],
@@ -109,13 +118,9 @@ static cx_status apply_until(tree_flush *f, tree_changes *changes, cx_pages_anch
 static cx_status apply_snapshot(tree_flush *f, const cx_snapshot_row *snapshot,
                                 tree_changes changes[2], cx_pages_anchor trees[2], cx_err *err)
 {
-    if (snapshot->dropped) {
-        CX_TRY(cx_history_want_sweep(f->store, snapshot->actor, err));
-        return remove_past(f->store, snapshot->actor, snapshot->snapshot, err);
-    }
-    for (unsigned which = 0; which < 2; which++)
+    for (unsigned which = 0; which < 2 && !snapshot->dropped; which++)
         CX_TRY(apply_until(f, &changes[which], &trees[which], snapshot->snapshot, err));
-    return cx_store_write_past(f->store, snapshot->actor, snapshot->snapshot, trees, err);
+    return cx_store_write_snapshot(f->store, snapshot, trees, err);
 }
 
 static tree_changes take_changes(tree_flush *f, uint64_t tree)

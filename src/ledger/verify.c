@@ -103,6 +103,7 @@ static cx_status verify_all(cx_verifier *check, cx_err *err)
     check->report->totals.torn_bytes = check->home->torn_bytes;
     CX_TRY(cx_verify_log(check, err));
     CX_TRY(cx_home_finish_derived(check->home, err));
+    CX_TRY(cx_home_check_built(check->home, &check->sink, err));
     cx_verify_tables_begin(check);
     CX_TRY(cx_erased_each(check->erased, cx_verify_unexplained, check, err));
     CX_TRY(count_home_root(check, err));

@@ -537,37 +537,33 @@ static void fill_much(kit *k, unsigned count)
     }
 }
 
-static void rebuild_in_child(const char *path)
+static void rebuild_in_child(const char *path, const cx_home_options *options)
 {
-    const cx_home_options options = kit_options();
     cx_rebuild_result result;
     cx_err err;
-    _exit(cx_failed(cx_home_rebuild(path, &options, CX_REBUILD, &result, &err)) ? 3 : 0);
+    _exit(cx_failed(cx_home_rebuild(path, options, CX_REBUILD, &result, &err)) ? 3 : 0);
 }
 
-CX_TEST(home_rebuild_killed_leaves_the_old_tables)
+/* Whatever was killed, the next one continues, and the rows are the same. */
+static void kill_rebuilds(kit *k, const cx_home_options *options)
 {
     uint64_t rounds = rounds_wanted(), seed = cx_test_seed(), killed = 0;
-    kit k;
-    REQUIRE(kit_init(&k, "rebuild_kill", CX_SCHEME_CORTEX_1));
-    fill_much(&k, 300);
-    kit_close(&k);
     cx_buf before, after;
     cx_buf_init(&before, cx_alloc_default());
     cx_buf_init(&after, cx_alloc_default());
-    CHECK(kit_rows(k.path, &before));
+    CHECK(kit_rows(k->path, &before));
     for (uint64_t round = 0; round < rounds; round++) {
         int status = 0;
         pid_t pid = fork();
         if (pid == 0)
-            rebuild_in_child(k.path);
+            rebuild_in_child(k->path, options);
         pause_us(cx_test_random(&seed) % 120000);
         (void)kill(pid, SIGKILL);
         CHECK(waitpid(pid, &status, 0) == pid);
         killed += WIFSIGNALED(status) ? 1 : 0;
         CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
         cx_buf_clear(&after);
-        CHECK(kit_rows(k.path, &after));
+        CHECK(kit_rows(k->path, &after));
         if (!cx_str_eq(cx_buf_str(&before), cx_buf_str(&after))) {
             cx_test_fail(__FILE__, __LINE__, "other tables after round %llu of seed %llu",
                          (unsigned long long)round, (unsigned long long)cx_test_seed());
@@ -575,15 +571,74 @@ CX_TEST(home_rebuild_killed_leaves_the_old_tables)
         }
     }
     CHECK(killed != 0);
-    const cx_home_options options = kit_options();
     cx_rebuild_result result;
-    CHECK_STATUS(cx_home_rebuild(k.path, &options, CX_REBUILD, &result, &k.err), &k.err);
+    CHECK_STATUS(cx_home_rebuild(k->path, options, CX_REBUILD, &result, &k->err), &k->err);
     CHECK(!result.changed);
     cx_buf_clear(&after);
-    CHECK(kit_rows(k.path, &after) && cx_str_eq(cx_buf_str(&before), cx_buf_str(&after)));
-    (void)CHECK_HOLDS(k.path, true, NULL);
+    CHECK(kit_rows(k->path, &after) && cx_str_eq(cx_buf_str(&before), cx_buf_str(&after)));
+    (void)CHECK_HOLDS(k->path, true, NULL);
     cx_buf_done(&before);
     cx_buf_done(&after);
+}
+
+CX_TEST(home_rebuild_killed_leaves_the_old_tables)
+{
+    const cx_home_options options = kit_options();
+    kit k;
+    REQUIRE(kit_init(&k, "rebuild_kill", CX_SCHEME_CORTEX_1));
+    fill_much(&k, 300);
+    kit_close(&k);
+    kill_rebuilds(&k, &options);
+    kit_done(&k);
+}
+
+static void append_to(kit *k, const char *actor)
+{
+    cx_txn *txn;
+    const cx_entry_draft draft = {
+        .kind = CX_STR("raw"), .created_at_ns = 1, .payload = cx_str_bytes(CX_STR("a payload"))};
+    CHECK_STATUS(cx_txn_begin(k->home, cx_str_z(actor), &txn, &k->err), &k->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &k->err), &k->err);
+    CHECK_STATUS(cx_txn_commit(txn, &k->err), &k->err);
+}
+
+/* Snapshots between changes of the same memories; actors enough for many flushes. */
+static void fill_with_snapshots(kit *k)
+{
+    enum { MEMORIES = 40, TURNS = 200 };
+    static const char *const others[] = {"a", "b", "c", "d"};
+    char text[STATEMENT_SIZE];
+    cx_uri uris[MEMORIES];
+    kit_fill(k);
+    for (unsigned i = 0; i < TURNS; i++) {
+        cx_uri *uri = &uris[i * 7 % MEMORIES];
+        make_text(i, text);
+        CHECK_STATUS(i < MEMORIES ? kit_write(k->memory, text, uri, &k->err)
+                                  : kit_update(k->memory, uri, text, uri, &k->err),
+                     &k->err);
+        append_to(k, others[i % CX_COUNT_OF(others)]);
+        if (i % 12 != 5)
+            continue;
+        cx_manifest made;
+        CHECK_STATUS(cx_snapshot_make(k->home, KIT_ACTOR, CX_STR("periodic"), (int64_t)i, &k->arena,
+                                      &made, &k->err),
+                     &k->err);
+        if (i % 36 == 17)
+            CHECK_STATUS(cx_snapshot_drop(k->home, KIT_ACTOR, made.snapshot_seq - 1, CX_STR("me"),
+                                          (int64_t)i, &k->err),
+                         &k->err);
+    }
+}
+
+CX_TEST(home_rebuild_with_snapshots_killed_continues)
+{
+    cx_home_options options = kit_options();
+    kit k;
+    options.actor_limit = 3; /* a flush for every three that changed */
+    REQUIRE(kit_init(&k, "rebuild_snapshots", CX_SCHEME_CORTEX_1));
+    fill_with_snapshots(&k);
+    kit_close(&k);
+    kill_rebuilds(&k, &options);
     kit_done(&k);
 }
 
