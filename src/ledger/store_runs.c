@@ -29,9 +29,9 @@ enum {
     PART_BYTES = 16 << 10, /* what a point read reads */
     WRITE_BYTES = 256 << 10,
     RUNS_MAX = 64,
-    RUN_SIZE = 8 + 8, /* in meta */
-    FILTER_BITS_A_ROW = 8,
-    FILTER_BITS_MIN = 1024,
+    RUN_SIZE = 8 + 8,       /* in meta */
+    FILTER_BITS_A_ROW = 16, /* a name that is not there has them in one of 400 runs */
+    FILTER_PROBES = 4,
     COMMIT_BYTES = 32 << 20,
     /* A flush of fewer rows is written into the table where no run waits. */
     ROWS_MIN = 4096,
@@ -48,8 +48,8 @@ typedef struct record_run {
     uint64_t begin, size, rows;
     cx_arena names;
     CX_VEC(run_part) parts;
-    uint64_t *filter; /* of hashes of names, two bits each */
-    uint64_t filter_bits;
+    uint64_t *filter;     /* of hashes of names, FILTER_PROBES bits each */
+    uint64_t filter_bits; /* a multiple of 64, less than 2^32 */
 } record_run;
 
 struct cx_record_runs {
@@ -109,36 +109,41 @@ static void run_close(const cx_record_runs *r, record_run *run)
 static cx_status run_open(const cx_record_runs *r, record_run *run, uint64_t begin, uint64_t rows,
                           cx_err *err)
 {
-    uint64_t bits = FILTER_BITS_MIN;
-    while (bits / FILTER_BITS_A_ROW < rows)
-        bits *= 2;
+    const uint64_t most = UINT64_C(1) << 31, wanted = (rows / 64 + 1) * 64 * FILTER_BITS_A_ROW;
+    const uint64_t bits = rows > most / FILTER_BITS_A_ROW ? most : wanted;
     *run = (record_run){.begin = begin, .filter_bits = bits};
     cx_arena_init(&run->names, r->alloc, 0);
     run->filter = cx_alloc_zeroed(r->alloc, (size_t)(bits / 64), sizeof *run->filter);
     return run->filter != NULL ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
-/* The filter's bits of a name: of the lower and of the upper half of its hash. */
-static void bits_of(const cx_record_runs *r, const record_run *run, cx_str name, uint64_t out[2])
+static uint64_t hash_of(const cx_record_runs *r, cx_str name)
 {
-    const uint64_t hash = cx_map_hash_bytes(r->seed, name.data, name.size);
-    out[0] = hash & (run->filter_bits - 1);
-    out[1] = hash >> 32 & (run->filter_bits - 1);
+    return cx_map_hash_bytes(r->seed, name.data, name.size);
 }
 
-static bool may_have(const cx_record_runs *r, const record_run *run, cx_str name)
+/* A bit of the filter, of a name with that hash. */
+static uint64_t bit_of(const record_run *run, uint64_t hash, uint32_t probe)
 {
-    uint64_t bits[2];
-    bits_of(r, run, name, bits);
-    return (run->filter[bits[0] / 64] >> bits[0] % 64 & run->filter[bits[1] / 64] >> bits[1] % 64 &
-            1) != 0;
+    const uint32_t step = (uint32_t)(hash >> 32) | 1, at = (uint32_t)hash + probe * step;
+    return at * run->filter_bits >> 32;
+}
+
+static bool may_have(const record_run *run, uint64_t hash)
+{
+    for (uint32_t probe = 0; probe < FILTER_PROBES; probe++) {
+        const uint64_t bit = bit_of(run, hash, probe);
+        if ((run->filter[bit / 64] >> bit % 64 & 1) == 0)
+            return false;
+    }
+    return true;
 }
 
 /* Notes the row that follows those of the run. */
 static cx_status note_row(const cx_record_runs *r, record_run *run, cx_str name, size_t size,
                           cx_err *err)
 {
-    uint64_t bits[2];
+    const uint64_t hash = hash_of(r, name);
     run_part *last = run->parts.count == 0 ? NULL : &run->parts.items[run->parts.count - 1];
     if (last == NULL || last->size >= PART_BYTES) {
         const cx_str first = cx_arena_copy_str(&run->names, name);
@@ -147,9 +152,10 @@ static cx_status note_row(const cx_record_runs *r, record_run *run, cx_str name,
             return cx_fail_nomem(err);
         *last = (run_part){.offset = run->begin + run->size, .first = first};
     }
-    bits_of(r, run, name, bits);
-    for (size_t i = 0; i < 2; i++)
-        run->filter[bits[i] / 64] |= UINT64_C(1) << bits[i] % 64;
+    for (uint32_t probe = 0; probe < FILTER_PROBES; probe++) {
+        const uint64_t bit = bit_of(run, hash, probe);
+        run->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
     last->size += size;
     run->size += size;
     run->rows++;
@@ -343,7 +349,7 @@ static const run_part *part_of(const record_run *run, cx_str name)
 static cx_status find_in_run(cx_record_runs *r, const record_run *run, cx_str name, run_row *out,
                              bool *out_there, cx_err *err)
 {
-    const run_part *part = may_have(r, run, name) ? part_of(run, name) : NULL;
+    const run_part *part = part_of(run, name);
     *out_there = false;
     if (part == NULL)
         return CX_SUCCESS;
@@ -375,8 +381,11 @@ cx_status cx_store_find_in_runs(cx_store *store, int64_t actor, cx_bytes key, cx
     if (r == NULL || r->count == 0)
         return CX_SUCCESS;
     const cx_str name = name_of(actor, key, &bytes);
+    const uint64_t hash = hash_of(r, name);
     for (size_t i = r->count; i-- > 0 && !*out_there;) {
         run_row row;
+        if (!may_have(&r->runs[i], hash))
+            continue;
         CX_TRY(find_in_run(r, &r->runs[i], name, &row, out_there, err));
         if (*out_there)
             *out = row_of(&row);
