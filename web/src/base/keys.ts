@@ -12,6 +12,8 @@ export interface Command {
 
 const commands = signal<readonly Command[]>([]);
 export const helpIsOpen = signal(false);
+export const connectIsOpen = signal(false);
+const dialogs = [helpIsOpen, connectIsOpen];
 
 /** Adds commands until the returned function is called. */
 export function addCommands(more: readonly Command[]): () => void {
@@ -37,13 +39,17 @@ export function spelled(event: KeyboardEvent): string {
 }
 
 export function handleKey(event: KeyboardEvent): void {
-  if (event.defaultPrevented || (isTyping(event) && event.key !== 'Escape')) return;
+  const typing = isTyping(event);
+  if (event.defaultPrevented || (typing && event.key !== 'Escape')) return;
   const text = spelled(event);
   // A dialog has the keyboard to itself.  Escape hides it before it says that it is closed.
-  if (helpIsOpen.value && text !== '?') {
-    if (text === 'Escape') helpIsOpen.value = false;
+  const dialog = dialogs.find((one) => one.value);
+  if (dialog) {
+    if (text === 'Escape' || (text === '?' && dialog === helpIsOpen)) dialog.value = false;
     return;
   }
+  // Escape leaves a field; a button, or a row of a list, keeps the focus.
+  if (typing) (event.target as HTMLElement).blur();
   // The newest first: a screen's own keys win over the page's.
   const list = commands.value;
   for (let i = list.length; i-- > 0; ) {

@@ -1,17 +1,16 @@
 // connect.tsx - how records get here: each way with the lines to copy, and a tick when the first
 // record of that kind has arrived.
 
-import {signal} from '@preact/signals';
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useEffect, useState} from 'preact/hooks';
 import {get} from '../base/api';
 import type {InboxFacets, Session} from '../base/api-types';
 import {count} from '../base/format';
+import {connectIsOpen} from '../base/keys';
 import {go} from '../base/router';
 import {session} from '../base/session';
+import {Dialog} from './dialog';
 import {Icon} from './icon';
 import {copy} from './toast';
-
-export const connectIsOpen = signal(false);
 
 const ASK_MS = 2000;
 
@@ -194,22 +193,11 @@ export function Connect() {
 }
 
 export function ConnectDialog() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isOpen = connectIsOpen.value;
-  useEffect(() => {
-    if (isOpen && dialog.current && !dialog.current.open) dialog.current.showModal();
-    else if (!isOpen && dialog.current?.open) dialog.current.close();
-  }, [isOpen]);
   return (
-    <dialog
-      ref={dialog}
-      class="help"
-      aria-labelledby="connect-title"
-      onClose={() => (connectIsOpen.value = false)}
-    >
-      <header>
-        <h2 id="connect-title">Connect an agent</h2>
-        <span class="grow" />
+    <Dialog
+      isOpen={connectIsOpen}
+      title="Connect an agent"
+      buttons={
         <button
           type="button"
           onClick={() => {
@@ -219,11 +207,9 @@ export function ConnectDialog() {
         >
           Show the inbox
         </button>
-        <button type="button" onClick={() => (connectIsOpen.value = false)}>
-          Close
-        </button>
-      </header>
-      {isOpen && <Connect />}
-    </dialog>
+      }
+    >
+      <Connect />
+    </Dialog>
   );
 }

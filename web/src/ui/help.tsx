@@ -1,18 +1,16 @@
 // help.tsx - what can be done here, by task, and the keys below.
 
-import {useEffect, useRef} from 'preact/hooks';
 import {chooseEditor, EDITORS, editor} from '../base/editor';
-import {allCommands, helpIsOpen} from '../base/keys';
+import {allCommands, connectIsOpen, helpIsOpen} from '../base/keys';
 import {linkTo} from '../base/router';
 import {session} from '../base/session';
-import {connectIsOpen} from './connect';
+import {Dialog} from './dialog';
 
 const SPELLED: Record<string, string> = {
   ArrowLeft: '\u2190',
   ArrowRight: '\u2192',
   ArrowUp: '\u2191',
   ArrowDown: '\u2193',
-  ' ': 'Space',
 };
 
 interface Task {
@@ -104,27 +102,10 @@ function Tasks() {
 }
 
 export function Help() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isOpen = helpIsOpen.value;
-  useEffect(() => {
-    if (isOpen && dialog.current && !dialog.current.open) dialog.current.showModal();
-    else if (!isOpen && dialog.current?.open) dialog.current.close();
-  }, [isOpen]);
   const commands = allCommands();
   const groups = [...new Set(commands.map((command) => command.group))];
   return (
-    <dialog
-      ref={dialog}
-      class="help"
-      aria-labelledby="help-title"
-      onClose={() => (helpIsOpen.value = false)}
-    >
-      <header>
-        <h2 id="help-title">What do you want to do?</h2>
-        <button type="button" onClick={() => (helpIsOpen.value = false)}>
-          Close
-        </button>
-      </header>
+    <Dialog isOpen={helpIsOpen} title="What do you want to do?">
       <Tasks />
       <p>
         <label>
@@ -159,13 +140,7 @@ export function Help() {
                         .split(' ')
                         .filter(Boolean)
                         .map((key) => (
-                          <kbd key={key}>
-                            {SPELLED[key] ??
-                              key.replace(
-                                /Arrow(Left|Right|Up|Down)/,
-                                (_, way: string) => SPELLED[`Arrow${way}`]!,
-                              )}
-                          </kbd>
+                          <kbd key={key}>{key.replace(/Arrow\w+/, (arrow) => SPELLED[arrow]!)}</kbd>
                         ))}
                     </dt>
                     <dd>{command.what}</dd>
@@ -175,6 +150,6 @@ export function Help() {
           </section>
         ))}
       </div>
-    </dialog>
+    </Dialog>
   );
 }

@@ -4,7 +4,7 @@ import type {HistoriesPage} from '../base/api-types';
 import {ago, plural} from '../base/format';
 import {useAnswer} from '../base/load';
 import {linkTo} from '../base/router';
-import {connectIsOpen} from './connect';
+import {connectIsOpen} from '../base/keys';
 import {Answer, Empty} from './states';
 import {Line} from './text';
 

@@ -2,7 +2,7 @@
 
 import {expect, test} from 'vitest';
 
-import {addCommands, handleKey, helpIsOpen} from '../../src/base/keys';
+import {addCommands, connectIsOpen, handleKey, helpIsOpen} from '../../src/base/keys';
 
 function press(key: string): void {
   handleKey({key, preventDefault() {}} as unknown as KeyboardEvent);
@@ -23,4 +23,35 @@ test('keys wait while the help is open, and are heard right after Escape', () =>
   remove();
   press('t');
   expect(times).toBe(2);
+});
+
+test('each dialog has the keys to itself; ? closes the help only', () => {
+  let times = 0;
+  const remove = addCommands([{keys: 't ?', what: 'count', group: 'here', run: () => times++}]);
+  connectIsOpen.value = true;
+  press('t');
+  press('?');
+  expect(connectIsOpen.value).toBe(true);
+  press('Escape');
+  expect(connectIsOpen.value).toBe(false);
+  helpIsOpen.value = true;
+  press('?');
+  expect(helpIsOpen.value).toBe(false);
+  expect(times).toBe(0);
+  remove();
+});
+
+test('Escape leaves a field before the screen hears it, and keeps the focus elsewhere', () => {
+  const said: string[] = [];
+  const remove = addCommands([
+    {keys: 'Escape', what: 'close', group: 'here', run: () => said.push('run')},
+  ]);
+  for (const tagName of ['INPUT', 'BUTTON'])
+    handleKey({
+      key: 'Escape',
+      target: {tagName, blur: () => said.push(`blur ${tagName}`)},
+      preventDefault() {},
+    } as unknown as KeyboardEvent);
+  expect(said).toEqual(['blur INPUT', 'run', 'run']);
+  remove();
 });

@@ -5,7 +5,7 @@
 //   #/compare/LATTICE?with=OTHER[&a=NODE][&b=NODE]      without NODE all of a history, in its order
 
 import type {ComponentChildren} from 'preact';
-import {useEffect, useState} from 'preact/hooks';
+import {useEffect, useRef, useState} from 'preact/hooks';
 import {segments} from '../../base/api';
 import {keyText} from '../../base/focus';
 import {count, plural, shortAgent, shortId, time} from '../../base/format';
@@ -210,6 +210,7 @@ function Choice({
 }) {
   const isHead = summary.lanes.some((lane) => `@${lane.agent}` === value);
   const [typing, setTyping] = useState(false);
+  const isBack = useRef(false); // the keyboard goes on from the list after the field
   const set = (text: string): void => adjust({[letter]: text || null, from: null});
   if (typing)
     return (
@@ -219,8 +220,15 @@ function Choice({
         placeholder="id, hash, #K or @AGENT"
         autofocus
         defaultValue={isHead ? '' : value}
-        onKeyDown={(event) => event.key === 'Escape' && setTyping(false)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return;
+          event.preventDefault();
+          event.currentTarget.value = ''; // a field that goes away counts what was typed
+          isBack.current = true;
+          setTyping(false);
+        }}
         onChange={(event) => {
+          isBack.current ||= event.currentTarget.matches(':focus'); // Enter; not after Tab
           setTyping(false);
           if (event.currentTarget.value.trim()) set(event.currentTarget.value.trim());
         }}
@@ -232,6 +240,10 @@ function Choice({
         {letter}
       </span>
       <select
+        ref={(at) => {
+          if (at && isBack.current) at.focus();
+          isBack.current = false;
+        }}
         aria-label={`Side ${letter}`}
         value={value}
         onChange={(event) =>

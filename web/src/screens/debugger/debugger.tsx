@@ -532,10 +532,7 @@ function useKeys(model: Model): void {
           keys: 'Escape',
           what: 'Close the key or leave the field',
           group: 'View',
-          run: (event) => {
-            (event.target as HTMLElement | null)?.blur();
-            adjust({key: null, pane: null});
-          },
+          run: () => adjust({key: null, pane: null}),
         },
       ]),
     [model],

@@ -54,7 +54,7 @@ export function Inbox() {
           keys: 'Escape',
           what: 'Leave the search field',
           group: 'Inbox',
-          run: (event) => (event.target as HTMLElement | null)?.blur(),
+          run() {}, // as in all screens
         },
       ]),
     [],

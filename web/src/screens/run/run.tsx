@@ -255,10 +255,7 @@ function useKeys(model: RunModel): void {
           keys: 'Escape',
           what: 'Close the event or leave the field',
           group: 'Run',
-          run: (event) => {
-            (event.target as HTMLElement | null)?.blur();
-            adjust({event: null, filter: null}, false);
-          },
+          run: () => adjust({event: null, filter: null}, false),
         },
       ]),
     [model],
