@@ -3,28 +3,23 @@
 import type {ViewCarrier, ViewReach} from '../../base/api-types';
 import {count, plural, shortAgent} from '../../base/format';
 import {Badge} from '../../ui/badge';
-import {Icon} from '../../ui/icon';
 import {Answer} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import type {Model} from './model';
+import {PaneHead} from './pane_head';
 
 export function ReachPane({model}: {model: Model}) {
   return (
     <div class="why">
-      <div class="why-head">
-        <Icon name="fork" />
-        <h2 class="line">What did this step reach?</h2>
-        <button
-          type="button"
-          class="quiet"
-          aria-label="Close"
-          onClick={() => {
-            model.reachAsked.value = null;
-          }}
-        >
-          <Icon name="cross" />
-        </button>
-      </div>
+      <PaneHead
+        icon="fork"
+        asked={model.reachAsked.value}
+        close={() => {
+          model.reachAsked.value = null;
+        }}
+      >
+        What did this step reach?
+      </PaneHead>
       <Answer of={model.reach.signal.value} what="Looking through the steps after it">
         {(reach) => <Reached reach={reach} model={model} />}
       </Answer>

@@ -10,6 +10,7 @@ import {Icon} from '../../ui/icon';
 import {Answer} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import type {Model} from './model';
+import {PaneHead} from './pane_head';
 import {placeWords, sentenceOf} from './talk';
 
 /** Follows the selection, and offers the question when it is inside of one step. */
@@ -61,24 +62,17 @@ export function SaidPane({model}: {model: Model}) {
   if (!asked) return null;
   return (
     <div class="why">
-      <div class="why-head">
-        <Icon name="key" />
-        <h2 class="line">
-          {'Who said “'}
-          <Line text={asked.text} most={80} />
-          {'” first?'}
-        </h2>
-        <button
-          type="button"
-          class="quiet"
-          aria-label="Close"
-          onClick={() => {
-            model.saidAsked.value = null;
-          }}
-        >
-          <Icon name="cross" />
-        </button>
-      </div>
+      <PaneHead
+        icon="key"
+        asked={asked}
+        close={() => {
+          model.saidAsked.value = null;
+        }}
+      >
+        {'Who said “'}
+        <Line text={asked.text} most={80} />
+        {'” first?'}
+      </PaneHead>
       <Answer of={model.said.signal.value} what="Looking through the steps before">
         {(said) => <Places said={said} model={model} />}
       </Answer>

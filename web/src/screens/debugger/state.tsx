@@ -217,11 +217,20 @@ function EntryRow({
       ...row.closest('[role="tree"]')!.querySelectorAll<HTMLElement>('[role="treeitem"]'),
     ];
     const i = rows.indexOf(row);
-    if (event.key === 'Enter' || event.key === ' ') choose();
-    else if (event.key === 'ArrowDown') rows[i + 1]?.focus();
-    else if (event.key === 'ArrowUp') rows[i - 1]?.focus();
-    else if (event.key === 'ArrowRight' && isBranch && !isOpen) toggle(pointer);
-    else if (event.key === 'ArrowLeft' && isBranch && isOpen) toggle(pointer);
+    const {key} = event;
+    let outer = i; // the branch that it is in
+    while (Number(rows[outer]?.ariaLevel) > depth) outer--;
+    const moves: Record<string, number> = {
+      ArrowDown: i + 1,
+      ArrowUp: i - 1,
+      Home: 0,
+      End: rows.length - 1,
+      ArrowRight: isOpen ? i + 1 : i,
+      ArrowLeft: outer,
+    };
+    if (key === 'Enter' || key === ' ') choose();
+    else if (isBranch && key === (isOpen ? 'ArrowLeft' : 'ArrowRight')) toggle(pointer);
+    else if (key in moves) rows[moves[key]!]?.focus();
     else return;
     event.preventDefault();
     event.stopPropagation();

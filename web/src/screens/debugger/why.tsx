@@ -9,6 +9,7 @@ import {Answer, Empty} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {Model} from './model';
+import {PaneHead} from './pane_head';
 import {NeedsWhole} from './part';
 import {ReachPane} from './reach';
 import {SaidPane} from './said';
@@ -40,15 +41,11 @@ export function WhyPane({model}: {model: Model}) {
     );
   return (
     <div class="why">
-      <div class="why-head">
-        <Icon name="key" />
-        <h2 class="mono line">
+      <PaneHead icon="key" asked={keyText(key)} close={() => focusKey(null)}>
+        <span class="mono">
           <Line text={keyText(key)} most={100} />
-        </h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={() => focusKey(null)}>
-          <Icon name="cross" />
-        </button>
-      </div>
+        </span>
+      </PaneHead>
       <Answer of={model.writes.signal.value} what="Loading the changes">
         {(writes) => <Chain writes={writes} model={model} />}
       </Answer>
