@@ -132,7 +132,7 @@ static bool is_done(const egress_flow *flow)
     return down && (flow->body != NULL || (flow->up.ended && waiting(&flow->up) == 0));
 }
 
-/* Whether the client closed its side; what it sends behind its one request is dropped. */
+/* Whether the client closed its side; what it sends after its one request is dropped. */
 static bool has_left(const egress_flow *flow, const egress_peer *client)
 {
     uint8_t data[STEP];
