@@ -1,5 +1,5 @@
 /*
- * session_told.c - makes, keeps and reads what is told again (session_told.h).
+ * session_told.c - finds, keeps and reads what a session repeats (session_told.h).
  */
 #include "stores/session_told.h"
 

@@ -786,7 +786,7 @@ def an_erased_document_has_no_parts():
 
 
 def gemini_line(i):
-    """A line of the log that newer Gemini CLI writes: messages that are told again when more of them is known, `$set`
+    """A line of the log that newer Gemini CLI writes: messages that are repeated when more of them is known, `$set`
     with messages of which most were told, perhaps long ago, and `$rewindTo`."""
     def message(name, kind, content, call=None, result=None):
         told = {"id": name, "timestamp": moment(BEGAN + i), "type": kind, "content": content}

@@ -311,7 +311,7 @@ CX_TEST(window_takes_other_files_by_time)
     cx_buf_done(&s.text);
 }
 
-/* --- what is told again ----------------------------------------------------------------------- */
+/* --- what is repeated ------------------------------------------------------------------------ */
 
 /* A message, the same with its answer, what is known of the session; and now and then a list of
  * messages, or a message, that were told long before. */
