@@ -127,7 +127,8 @@ static void describe_difference(comparison *compare, uint64_t position, const cx
     if (compare->differing++ != 0)
         return;
     compare->position = position;
-    compare->actor = recorded != NULL ? recorded->actor : log->actor;
+    compare->actor =
+        recorded != NULL ? recorded->actor : cx_arena_copy_str(compare->arena, log->actor);
     if (recorded == NULL)
         (void)snprintf(message, sizeof compare->message,
                        "leaf %llu of the home root is not recorded", (unsigned long long)position);
@@ -219,24 +220,31 @@ static cx_status check_all(comparison *compare, const cx_home_root *recorded, co
     return CX_SUCCESS;
 }
 
-static cx_status compare_changed(comparison *compare, uint64_t number, int64_t roots, cx_err *err)
+static cx_status compare_actor(comparison *compare, cx_actor *actor, int64_t roots, cx_err *err)
 {
-    cx_home *home = compare->check->home;
-    cx_actor *actor;
     cx_roots now;
-    cx_arena_mark mark = cx_arena_mark_now(compare->arena);
-    if (number == CX_ACTOR_HOME || (int64_t)number == roots || number >= home->actors.count)
-        return CX_SUCCESS;
-    CX_TRY(cx_home_actor_numbered(home, (int64_t)number, &actor, err));
-    CX_TRY(cx_actor_roots(home, actor, &now, err));
+    CX_TRY(cx_actor_roots(compare->check->home, actor, &now, err));
     const cx_home_leaf leaf = {.actor = actor->info.name,
                                .scheme = actor->info.scheme,
                                .size = actor->info.entry_count,
                                .overall = now.overall};
-    CX_TRY(compare_leaf(compare, cx_home_leaf_position((int64_t)number, roots), &leaf, err));
-    if (compare->differing == 0)
+    return compare_leaf(compare, cx_home_leaf_position(actor->id, roots), &leaf, err);
+}
+
+static cx_status compare_changed(comparison *compare, uint64_t number, int64_t roots, cx_err *err)
+{
+    cx_home *home = compare->check->home;
+    cx_actor *actor;
+    cx_arena_mark mark = cx_arena_mark_now(compare->arena);
+    if (number == CX_ACTOR_HOME || (int64_t)number == roots || number >= home->actors.count)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_actor_numbered(home, (int64_t)number, &actor, err));
+    cx_actor_hold(actor); /* the actor of the recorded leaves may take its place */
+    cx_status status = compare_actor(compare, actor, roots, err);
+    cx_actor_release(actor);
+    if (!cx_failed(status) && compare->differing == 0)
         cx_arena_reset(compare->arena, mark);
-    return CX_SUCCESS;
+    return status;
 }
 
 /* K1; *out_right is false where it cannot be told either. */
