@@ -403,8 +403,11 @@ static size_t nodes_of_lines(imported *in, unsigned from, unsigned until, size_t
 {
     size_t count = 0;
     for (size_t i = 1; i < in->count; i++) {
-        const long line = strtol(node_text(in, i, "/event/at/line").data, NULL, 10);
-        if (line > (long)from && line <= (long)until)
+        const cx_str text = node_text(in, i, "/event/at/line");
+        uint64_t line = 0;
+        for (size_t k = 0; k < text.size; k++)
+            line = 10 * line + (uint64_t)(text.data[k] - '0');
+        if (line > from && line <= until)
             out[count++] = i;
     }
     return count;
