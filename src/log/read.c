@@ -130,6 +130,32 @@ typedef struct reading {
     char path[CX_LOG_PATH_SIZE];
 } reading;
 
+static cx_status begin_reading(reading *r, cx_log_file **slot, cx_err *err)
+{
+    CX_TRY(check_place(r->log, r->place, err));
+    CX_TRY(file_acquire(r->log, r->place.segment, slot, err));
+    r->file = (*slot)->file;
+    cx_log_segment_path(r->log, r->place.segment, r->path);
+    return CX_SUCCESS;
+}
+
+/* A file with what is damaged is opened again. */
+static void end_reading(const reading *r, cx_log_file *slot, cx_status status)
+{
+    if (status.code == CX_E_FORMAT) {
+        cx_lock_enter(&r->log->files_lock);
+        make_stale(r->log, r->place.segment);
+        cx_lock_leave(&r->log->files_lock);
+    }
+    file_release(r->log, slot);
+}
+
+static cx_status fail_spoilt(const char *path, uint64_t offset, cx_err *err)
+{
+    return cx_log_damaged(err, path, offset,
+                          "an erasable part is neither as it was written nor erased");
+}
+
 /* Has the first `size` bytes of the frame in buf, or fewer where the file ends. */
 static cx_status read_up_to(const reading *r, cx_buf *buf, uint64_t size, cx_err *err)
 {
@@ -195,10 +221,7 @@ static cx_status read_open(cx_log *log, cx_log_place place, bool locked, cx_buf 
 {
     reading r = {.log = log, .place = place};
     cx_log_file *slot = NULL;
-    CX_TRY(check_place(log, place, err));
-    CX_TRY(file_acquire(log, place.segment, &slot, err));
-    r.file = slot->file;
-    cx_log_segment_path(log, place.segment, r.path);
+    CX_TRY(begin_reading(&r, &slot, err));
     cx_status status = read_once(&r, buf, out, out_state, err);
     for (int turn = 0; turn < 3 && !cx_failed(status) && erasure_is_partial(*out_state); turn++) {
         if (!locked)
@@ -207,12 +230,7 @@ static cx_status read_open(cx_log *log, cx_log_place place, bool locked, cx_buf 
         if (!locked)
             cx_lock_leave(&log->erase_lock);
     }
-    if (status.code == CX_E_FORMAT) {
-        cx_lock_enter(&log->files_lock);
-        make_stale(log, place.segment);
-        cx_lock_leave(&log->files_lock);
-    }
-    file_release(log, slot);
+    end_reading(&r, slot, status);
     return status;
 }
 
@@ -235,8 +253,7 @@ cx_status cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame
     if (state == CX_LOG_SPOILT) {
         char path[CX_LOG_PATH_SIZE];
         cx_log_segment_path(log, place.segment, path);
-        return cx_log_damaged(err, path, place.offset,
-                              "an erasable part is neither as it was written nor erased");
+        return fail_spoilt(path, place.offset, err);
     }
     *out = frame;
     *out_erased = state != CX_LOG_LIVE;
@@ -260,10 +277,7 @@ static cx_status read_said(const reading *r, uint64_t at, cx_log_erasable *out, 
     uint8_t head[CX_LOG_ERASABLE_HEAD_SIZE];
     CX_TRY(read_exactly(r, head, sizeof head, at, err));
     *out = cx_log_erasable_said(head);
-    return *out == CX_LOG_SPOILT ? cx_log_damaged(err, r->path, r->place.offset,
-                                                  "an erasable part is neither as it was written "
-                                                  "nor erased")
-                                 : CX_SUCCESS;
+    return *out == CX_LOG_SPOILT ? fail_spoilt(r->path, r->place.offset, err) : CX_SUCCESS;
 }
 
 static cx_status read_guarded(const reading *r, cx_buf *buf, cx_log_range *out, cx_err *err)
@@ -315,17 +329,9 @@ static cx_status read_range(cx_log *log, cx_log_place place, uint64_t from, size
 {
     reading r = {.log = log, .place = place};
     cx_log_file *slot = NULL;
-    CX_TRY(check_place(log, place, err));
-    CX_TRY(file_acquire(log, place.segment, &slot, err));
-    r.file = slot->file;
-    cx_log_segment_path(log, place.segment, r.path);
+    CX_TRY(begin_reading(&r, &slot, err));
     cx_status status = read_range_once(&r, from, size, buf, bytes, out, err);
-    if (status.code == CX_E_FORMAT) {
-        cx_lock_enter(&log->files_lock);
-        make_stale(log, place.segment);
-        cx_lock_leave(&log->files_lock);
-    }
-    file_release(log, slot);
+    end_reading(&r, slot, status);
     return status;
 }
 
